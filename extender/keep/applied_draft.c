@@ -535,7 +535,7 @@ static int load_pod(void *ctx, const struct store_pod *row)
     pod->number = row->number;
     pod->deleting = row->deleting;
     pod->grace_s = row->grace_s;
-    if (row->ended && row->ended < APPLIED_STATES) {
+    if (row->ended && row->ended < POD_STATES) {
         pod->ended = (enum pod_state)row->ended;
         pod->status->state = pod->ended;
         (void)snprintf(pod->status->reason, sizeof pod->status->reason, "%s",

@@ -108,17 +108,17 @@ uint32_t pod_status_restarts(const struct pod_status *s)
     return n;
 }
 
-static const char *const state_names[APPLIED_STATES] = {
-    [APPLIED_PENDING] = "pending",     [APPLIED_WANTED] = "wanted",
-    [APPLIED_PREPARING] = "preparing", [APPLIED_PULLING] = "pulling",
-    [APPLIED_CREATING] = "creating",   [APPLIED_RUNNING] = "running",
-    [APPLIED_STOPPING] = "stopping",   [APPLIED_GONE] = "gone",
-    [APPLIED_FAILED] = "failed",
+static const char *const state_names[POD_STATES] = {
+    [POD_STATE_PENDING] = "pending",     [POD_STATE_WANTED] = "wanted",
+    [POD_STATE_PREPARING] = "preparing", [POD_STATE_PULLING] = "pulling",
+    [POD_STATE_CREATING] = "creating",   [POD_STATE_RUNNING] = "running",
+    [POD_STATE_STOPPING] = "stopping",   [POD_STATE_GONE] = "gone",
+    [POD_STATE_FAILED] = "failed",
 };
 
 const char *pod_state_name(enum pod_state state)
 {
-    return (unsigned)state < APPLIED_STATES ? state_names[state] : "";
+    return (unsigned)state < POD_STATES ? state_names[state] : "";
 }
 
 const char *pod_result_name(enum pod_result result)
@@ -136,7 +136,7 @@ static struct pod_status *keep_end(const struct applied_pod *pod,
                                    struct pod_status *status)
 {
     if (!pod->end ||
-        (status->state != APPLIED_FAILED && status->state != APPLIED_GONE))
+        (status->state != POD_STATE_FAILED && status->state != POD_STATE_GONE))
         return pod_status_ref(status);
     struct pod_status *s = pod_status_create(status->n_containers);
     s->state = status->state;

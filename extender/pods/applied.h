@@ -68,7 +68,7 @@ struct pod_change {
                       * any */
     int64_t grace_s;
     bool roll;            /* delete: for what comes next; else nothing does */
-    enum pod_state ended; /* end: APPLIED_GONE or APPLIED_FAILED */
+    enum pod_state ended; /* end: POD_STATE_GONE or POD_STATE_FAILED */
     struct pod_status *status; /* end */
 
     /* the outcome */

@@ -116,7 +116,7 @@ int applied_pod_create(const char *json, size_t size, const char *uid,
     spec->n_refs = 0;
     p->demand = demand;
     p->grace_s = spec->grace_s;
-    p->ended = APPLIED_PENDING;
+    p->ended = POD_STATE_PENDING;
     p->status = pod_status_create(0);
     *ret_pod = p;
     return 0;
@@ -195,7 +195,7 @@ applied_pod_create_foreign(const struct applied_pod_names *names,
     p->json = xstrndup(json, size);
     p->size = size;
     p->demand = d;
-    p->ended = APPLIED_PENDING;
+    p->ended = POD_STATE_PENDING;
     p->status = pod_status_create(0);
     p->fault = xstrdup(why);
     return p;

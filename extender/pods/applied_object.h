@@ -25,8 +25,8 @@ struct applied_pod {
     uint32_t grace_s; /* how long it has to end, when deleting */
     /* Over for good: it is stopped where it is, and not placed again.  Durable,
      * with the reason and message of its status, which after a start is
-     * { state: ended, reason, message }.  APPLIED_GONE: it ended well;
-     * APPLIED_FAILED; APPLIED_PENDING: it is not over. */
+     * { state: ended, reason, message }.  POD_STATE_GONE: it ended well;
+     * POD_STATE_FAILED; POD_STATE_PENDING: it is not over. */
     enum pod_state ended;
     struct pod_status *end;    /* what it ended with; NULL: it is not over */
     struct pod_status *status; /* never NULL */

@@ -62,7 +62,7 @@ struct applied_pod *pod_set_find_uid(const struct pod_set *s, const char *uid)
 void applied_pod_join(const struct applied_pod *p, struct demand *d)
 {
     const struct demand *of = &p->demand;
-    if (p->deleting || p->ended == APPLIED_FAILED)
+    if (p->deleting || p->ended == POD_STATE_FAILED)
         return; /* it will not run (again) */
     d->runs |= of->role == ROLE_HOST ? RUNS_HOST : RUNS_CARDS;
     if (d->role != ROLE_HOST || of->role != ROLE_XPU || of->pair != d->pair)
@@ -155,8 +155,8 @@ static struct pod_set *copy_set(const struct pod_set *s)
     const size_t from = offsetof(struct pod_set, version); /* refs move */
     memcpy((char *)n + from, (const char *)s + from, sizeof *n - from);
     atomic_init(&n->refs, 1);
-    n->pods = xcalloc(s->applied_cap + 1, sizeof(*n->pods));
-    n->by_uid = xcalloc(s->applied_cap + 1, sizeof(*n->by_uid));
+    n->pods = xcalloc(s->pods_cap + 1, sizeof(*n->pods));
+    n->by_uid = xcalloc(s->pods_cap + 1, sizeof(*n->by_uid));
     n->configs = xcalloc(s->configs_cap + 1, sizeof(*n->configs));
     for (size_t i = 0; i < s->n_pods; i++) {
         n->pods[i] = applied_pod_ref(s->pods[i]);
@@ -211,9 +211,9 @@ void pod_set_remove(struct pod_set *s, const char *namespace, const char *name)
 void pod_set_put(struct pod_set *s, struct applied_pod *p)
 {
     pod_set_remove(s, p->namespace, p->name);
-    if (s->n_pods == s->applied_cap) {
-        size_t cap = s->applied_cap;
-        s->pods = xgrow(s->pods, s->n_pods, &s->applied_cap, sizeof(*s->pods));
+    if (s->n_pods == s->pods_cap) {
+        size_t cap = s->pods_cap;
+        s->pods = xgrow(s->pods, s->n_pods, &s->pods_cap, sizeof(*s->pods));
         s->by_uid = xgrow(s->by_uid, s->n_pods, &cap, sizeof(*s->by_uid));
     }
     insert_at(s->pods, s->n_pods, pod_from(s, p->namespace, p->name), p);

@@ -9,7 +9,7 @@ struct pod_set {
     uint64_t version; /* grows with each change, also of a status; from another
                        * number after each start */
     struct applied_pod **pods; /* by namespace, name */
-    size_t n_pods, applied_cap;
+    size_t n_pods, pods_cap;
     struct applied_pod **by_uid;
     struct applied_config **configs; /* by namespace, kind, name */
     size_t n_configs, configs_cap;

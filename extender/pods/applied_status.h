@@ -22,17 +22,17 @@ enum {
 };
 
 enum pod_state {
-    APPLIED_PENDING, /* it has no place; the reason says why */
+    POD_STATE_PENDING, /* it has no place; the reason says why */
     /* it has one; as the node says */
-    APPLIED_WANTED, /* also: the node has not said anything yet */
-    APPLIED_PREPARING,
-    APPLIED_PULLING,
-    APPLIED_CREATING,
-    APPLIED_RUNNING,
-    APPLIED_STOPPING,
-    APPLIED_GONE,
-    APPLIED_FAILED,
-    APPLIED_STATES
+    POD_STATE_WANTED, /* also: the node has not said anything yet */
+    POD_STATE_PREPARING,
+    POD_STATE_PULLING,
+    POD_STATE_CREATING,
+    POD_STATE_RUNNING,
+    POD_STATE_STOPPING,
+    POD_STATE_GONE,
+    POD_STATE_FAILED,
+    POD_STATES
 };
 const char *pod_state_name(enum pod_state state); /* "pending" … */
 
@@ -59,7 +59,7 @@ struct pod_status {
     size_t n_containers;
     struct pod_container *containers; /* at most APPLIED_CONTAINERS_MAX */
 };
-/* APPLIED_PENDING with nothing to say; fill it in before anybody else has it. */
+/* POD_STATE_PENDING with nothing to say; fill it in before anybody else has it. */
 struct pod_status *pod_status_create(size_t n_containers);
 struct pod_status *pod_status_ref(struct pod_status *s);
 void pod_status_unref(struct pod_status *s); /* NULL allowed */

@@ -19,9 +19,9 @@ enum pod_state pod_state_shown(const struct applied_pod *p,
 {
     enum pod_state state = p->status->state;
     /* that it was then removed from its node is no news of how it ended */
-    if (p->end && state == APPLIED_GONE)
+    if (p->end && state == POD_STATE_GONE)
         return p->ended;
-    return state == APPLIED_PENDING && place ? APPLIED_WANTED : state;
+    return state == POD_STATE_PENDING && place ? POD_STATE_WANTED : state;
 }
 
 /* Where a pod is, and what is said of it. */

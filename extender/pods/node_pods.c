@@ -19,7 +19,7 @@ enum {
 
 static bool is_over(const struct applied_pod *p)
 {
-    return p->deleting || p->ended != APPLIED_PENDING;
+    return p->deleting || p->ended != POD_STATE_PENDING;
 }
 
 /* Is a pod with this allocation to end where it is?  An xPU pod that has failed
@@ -29,7 +29,8 @@ static bool is_to_stop(const struct pod_set *set, const struct snapshot *s,
                        const struct applied_pod *p, const struct allocation *a)
 {
     const struct allocation *pair[PAIR_MAX];
-    if (p->deleting || p->ended != APPLIED_FAILED || p->demand.role != ROLE_XPU)
+    if (p->deleting || p->ended != POD_STATE_FAILED ||
+        p->demand.role != ROLE_XPU)
         return is_over(p);
     size_t n = alloc_index_find_pair(s->allocations, a->pair_key, pair,
                                      PAIR_MAX);

@@ -76,7 +76,7 @@ static unsigned read_word(struct reader *r, const char *name,
 /* A node knows nothing of pods that have no place. */
 static const char *told_state(unsigned index)
 {
-    return pod_state_name((enum pod_state)(index + APPLIED_WANTED));
+    return pod_state_name((enum pod_state)(index + POD_STATE_WANTED));
 }
 
 static int read_container(const cJSON *json, const char *path,
@@ -120,8 +120,8 @@ static int read_pod(const cJSON *json, const char *path,
     struct pod_status *s = pod_status_create((size_t)cJSON_GetArraySize(list));
     pod->status = s;
     s->state = (enum pod_state)(
-        read_word(&r, "state", told_state, APPLIED_STATES - APPLIED_WANTED) +
-        APPLIED_WANTED);
+        read_word(&r, "state", told_state, POD_STATES - POD_STATE_WANTED) +
+        POD_STATE_WANTED);
     s->ready = reader_opt_bool(&r, "ready", false);
     const cJSON *ran = cJSON_GetObjectItemCaseSensitive(json, "ran");
     if (reader_opt_bool(&r, "ran", false))

@@ -242,8 +242,8 @@ void node_reports_put(struct node_reports *t, const char *uid, const char *node,
     e->status = pod_status_ref(status);
     p->state = status->state;
     p->was_ready |= status->ready;
-    p->was_other |= status->state != APPLIED_FAILED &&
-                    status->state != APPLIED_GONE;
+    p->was_other |= status->state != POD_STATE_FAILED &&
+                    status->state != POD_STATE_GONE;
 }
 
 void node_reports_get(struct node_reports *t, const char *uid, const char *node,
@@ -253,7 +253,7 @@ void node_reports_get(struct node_reports *t, const char *uid, const char *node,
     const struct pod_entry *e = strmap_get(&t->pods, uid);
     *ret_pod = e && strcmp(e->node, node) == 0
                    ? e->pod
-                   : (struct node_reports_pod){.state = APPLIED_PENDING};
+                   : (struct node_reports_pod){.state = POD_STATE_PENDING};
 }
 
 struct pod_status *node_reports_status(struct node_reports *t, const char *uid,

@@ -53,7 +53,7 @@ void node_reports_count_places(struct node_reports *t,
 /* --- pods --------------------------------------------------------------- */
 
 struct node_reports_pod {
-    enum pod_state state; /* APPLIED_PENDING: nothing was said yet */
+    enum pod_state state; /* POD_STATE_PENDING: nothing was said yet */
     bool was_ready;       /* since the start */
     bool was_other;       /* was it ever in a state before it failed? */
 };

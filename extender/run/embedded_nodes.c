@@ -54,7 +54,7 @@ static void note_strangers(const struct pod_store *store, const char *node,
                                                           p->uid);
         bool known = a && strcmp(a->node, node) == 0;
         node_reports_stranger(store->reports, node, p->uid,
-                              !known && p->status->state != APPLIED_GONE);
+                              !known && p->status->state != POD_STATE_GONE);
     }
 }
 

@@ -15,7 +15,7 @@ static bool is_unfed(const struct embedded *e, const struct pod_set *set,
 
 static bool is_to_run(const struct applied_pod *p)
 {
-    return p && !p->deleting && p->ended == APPLIED_PENDING;
+    return p && !p->deleting && p->ended == POD_STATE_PENDING;
 }
 
 /* The node that is still to say that the pod has ended, and answers: one that

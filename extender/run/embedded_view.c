@@ -141,7 +141,7 @@ static void account_for(const struct pod_set *set, const struct applied_pod *p,
         pod_set_demand(set, p, &ret->demand);
         return;
     }
-    ret->state = pod_state_name(p->end ? p->ended : APPLIED_PENDING);
+    ret->state = pod_state_name(p->end ? p->ended : POD_STATE_PENDING);
     str_addf(&ret->text, "%s%s%s", s->reason, *s->message ? ": " : "",
              s->message);
     if (p->deleting)
@@ -166,9 +166,9 @@ static unsigned worth(const struct applied_pod *p,
                       const struct allocation *place)
 {
     const struct pod_status *s = p->end ? p->end : p->status;
-    if (p->ended == APPLIED_FAILED)
+    if (p->ended == POD_STATE_FAILED)
         return strcmp(s->reason, "JobTornDown") == 0 ? 4 : 5;
-    if (!place && !p->deleting && p->ended == APPLIED_PENDING)
+    if (!place && !p->deleting && p->ended == POD_STATE_PENDING)
         return strcmp(s->reason, "JobNotPlaced") == 0 ? 2 : 3;
     return *s->reason ? 2 : 1;
 }
@@ -232,12 +232,12 @@ void embedded_gauge(void *ctx, const struct snapshot *s)
 {
     const struct embedded *e = ctx;
     struct metrics *m = e->store.metrics;
-    size_t pods[APPLIED_STATES] = {0}, places[PLACE_HEALTHS] = {0};
+    size_t pods[POD_STATES] = {0}, places[PLACE_HEALTHS] = {0};
     struct error ignored;
     cleanup_with(pod_set) struct pod_set *set = applied_get(e->store.applied);
     for (size_t i = 0; i < set->n_pods; i++)
         pods[pod_state_shown(set->pods[i], pod_place(set->pods[i], s))]++;
-    for (unsigned i = 0; i < APPLIED_STATES; i++) {
+    for (unsigned i = 0; i < POD_STATES; i++) {
         const char *state = pod_state_name((enum pod_state)i);
         metrics_set(m, APP_PODS, &state, (int64_t)pods[i]);
     }

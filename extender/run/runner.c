@@ -20,7 +20,7 @@ enum {
 
 bool member_is_over(const struct member *m)
 {
-    return m->pod->deleting || m->pod->ended != APPLIED_PENDING;
+    return m->pod->deleting || m->pod->ended != POD_STATE_PENDING;
 }
 
 bool member_has_job(const struct member *m)
@@ -83,7 +83,7 @@ static void prune_reports(struct look *l)
     struct now now = {.store = l->r->store};
     size_t n = 0;
     for (size_t i = 0; i < l->n_members; i++)
-        n += l->members[i].told.state != APPLIED_PENDING;
+        n += l->members[i].told.state != POD_STATE_PENDING;
     if (node_reports_n_pods(now.store->reports) > n)
         node_reports_prune(now.store->reports, has_place, &now);
     snapshot_unref(now.snapshot);
@@ -150,7 +150,7 @@ void look_flush(struct look *l)
 
 bool member_never_began(const struct look *l, const struct member *m)
 {
-    return m->place && m->told.state == APPLIED_PENDING &&
+    return m->place && m->told.state == POD_STATE_PENDING &&
            m->place->number > writer_fed(l->r->store->writer, m->place->node);
 }
 
@@ -158,7 +158,7 @@ bool member_never_began(const struct look *l, const struct member *m)
 static bool is_to_free(const struct look *l, const struct member *m)
 {
     return m->place && member_is_over(m) &&
-           (m->told.state == APPLIED_GONE || member_never_began(l, m));
+           (m->told.state == POD_STATE_GONE || member_never_began(l, m));
 }
 
 static void look_free(struct look *l, const struct member *m)
@@ -168,7 +168,7 @@ static void look_free(struct look *l, const struct member *m)
                            .namespace = m->pod->namespace,
                            .pod = m->pod->name,
                            .uid = m->pod->uid,
-                           .unfed = m->told.state != APPLIED_GONE,
+                           .unfed = m->told.state != POD_STATE_GONE,
                            .out = STR_INIT(STR_MAX_DEFAULT)};
     int r = writer_run(store->writer, &op);
     str_fini(&op.out);

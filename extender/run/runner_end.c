@@ -38,7 +38,7 @@ static void end(struct look *l, struct member *m, enum pod_state ended,
     (void)snprintf(c->status->reason, sizeof c->status->reason, "%s", reason);
     (void)snprintf(c->status->message, sizeof c->status->message, "%s",
                    message);
-    log_event(ended == APPLIED_FAILED ? LOG_WARN : LOG_INFO, "pod-over",
+    log_event(ended == POD_STATE_FAILED ? LOG_WARN : LOG_INFO, "pod-over",
               "namespace", m->pod->namespace, "pod", m->pod->name, "reason",
               reason, "message", message, NULL);
 }
@@ -103,8 +103,9 @@ static bool is_news_failed(const struct member *m)
     /* a card that its node has not found yet may come */
     if (strcmp(m->pod->status->reason, "NoSuchCard") == 0)
         return false;
-    return m->place && !member_is_over(m) && m->told.state == APPLIED_FAILED &&
-           m->pod->status->state == APPLIED_FAILED;
+    return m->place && !member_is_over(m) &&
+           m->told.state == POD_STATE_FAILED &&
+           m->pod->status->state == POD_STATE_FAILED;
 }
 
 static bool is_torn_down(const struct member *m)
@@ -125,7 +126,7 @@ void look_tear_down(struct look *l, const struct group *g,
                    cause->place ? cause->place->node : "", why);
     for (size_t i = 0; i < g->n; i++)
         if (!member_is_over(&g->members[i]) && !g->members[i].changing)
-            end(l, &g->members[i], APPLIED_FAILED, TORN_DOWN, text);
+            end(l, &g->members[i], POD_STATE_FAILED, TORN_DOWN, text);
 }
 
 /* The rest of a job whose end was cut short. */
@@ -137,7 +138,7 @@ static void finish_tearing(struct look *l, const struct group *g)
             torn = g->members[i].pod->end;
     for (size_t i = 0; i < g->n && torn; i++)
         if (g->members[i].place && !member_is_over(&g->members[i]))
-            end(l, &g->members[i], APPLIED_FAILED, TORN_DOWN, torn->message);
+            end(l, &g->members[i], POD_STATE_FAILED, TORN_DOWN, torn->message);
 }
 
 static void end_finished(struct look *l, const struct group *g)
@@ -149,7 +150,7 @@ static void end_finished(struct look *l, const struct group *g)
         if (!is_news_failed(m))
             continue;
         bool well = has_succeeded(s);
-        end(l, m, well ? APPLIED_GONE : APPLIED_FAILED,
+        end(l, m, well ? POD_STATE_GONE : POD_STATE_FAILED,
             *s->reason ? s->reason
             : well     ? "Completed"
                        : "Failed",
@@ -203,7 +204,7 @@ static void end_after_host(struct look *l, const struct group *pair)
         if (h.deleting)
             (void)change_add(l, m, APPLIED_DELETE);
         else if (!member_is_over(m) && !m->changing)
-            end(l, m, APPLIED_GONE, HOST_ENDED,
+            end(l, m, POD_STATE_GONE, HOST_ENDED,
                 "its host pod is over, so it was ended; delete it when it is "
                 "not needed any more");
     }
@@ -284,7 +285,7 @@ static void tell_hosts(struct look *l, const struct group *pair)
     const struct member *failed = NULL;
     for (size_t i = 0; i < pair->n && !failed; i++)
         if (pair->members[i].pod->demand.role == ROLE_XPU &&
-            pair->members[i].pod->ended == APPLIED_FAILED &&
+            pair->members[i].pod->ended == POD_STATE_FAILED &&
             !is_torn_down(&pair->members[i]))
             failed = &pair->members[i];
     for (size_t i = 0; i < pair->n; i++)
@@ -330,12 +331,13 @@ static void tell_wanted(struct look *l, const struct member *m)
 {
     const struct pod_store *store = l->r->store;
     char text[APPLIED_MESSAGE_MAX + 1] = "";
-    if (!m->place || m->told.state != APPLIED_PENDING || member_is_over(m) ||
-        m->pod->status->state != APPLIED_PENDING)
+    if (!m->place || m->told.state != POD_STATE_PENDING || member_is_over(m) ||
+        m->pod->status->state != POD_STATE_PENDING)
         return;
     if (m->pod->fault)
         fault_text(m->pod, text);
-    look_tell(l, m, APPLIED_WANTED, m->pod->fault ? NOT_UNDERSTOOD : "", text);
+    look_tell(l, m, POD_STATE_WANTED, m->pod->fault ? NOT_UNDERSTOOD : "",
+              text);
     look_flush(l);
     /* the node may have spoken while we did */
     struct pod_status *told = node_reports_status(store->reports, m->pod->uid,
@@ -369,11 +371,12 @@ struct pod_status *runner_status(const struct applied_pod *pod,
     bool sticky = strcmp(now->reason, XPU_FAILED) == 0 &&
                   is_idle_reason(told->reason);
     bool foreign = pod->fault && is_idle_reason(told->reason) &&
-                   told->state != APPLIED_FAILED && told->state != APPLIED_GONE;
-    if (!sticky && !foreign && pod->ended == APPLIED_PENDING)
+                   told->state != POD_STATE_FAILED &&
+                   told->state != POD_STATE_GONE;
+    if (!sticky && !foreign && pod->ended == POD_STATE_PENDING)
         return pod_status_ref(told);
     struct pod_status *s = copy_status(told);
-    if (!sticky && pod->ended == APPLIED_PENDING) {
+    if (!sticky && pod->ended == POD_STATE_PENDING) {
         (void)snprintf(s->reason, sizeof s->reason, "%s", NOT_UNDERSTOOD);
         fault_text(pod, s->message);
         return s;

@@ -33,7 +33,7 @@ static bool is_pending(const struct member *m)
 /* Never began: it is in the way of its job beginning. */
 static bool is_absent(const struct member *m)
 {
-    return m->pod->deleting || m->pod->ended == APPLIED_FAILED;
+    return m->pod->deleting || m->pod->ended == POD_STATE_FAILED;
 }
 
 static void tell_pending(struct look *l, const struct group *g,
@@ -41,7 +41,7 @@ static void tell_pending(struct look *l, const struct group *g,
 {
     for (size_t i = 0; i < g->n; i++)
         if (is_pending(&g->members[i]))
-            look_tell(l, &g->members[i], APPLIED_PENDING, reason, message);
+            look_tell(l, &g->members[i], POD_STATE_PENDING, reason, message);
 }
 
 /* --- is a job whole? ---------------------------------------------------- */
@@ -132,7 +132,7 @@ static uint64_t sum_configs(const struct pod_set *set)
 static bool is_told(const struct member *m, const char *reason)
 {
     const struct pod_status *s = m->pod->status;
-    return s->state == APPLIED_PENDING && strcmp(s->reason, reason) == 0;
+    return s->state == POD_STATE_PENDING && strcmp(s->reason, reason) == 0;
 }
 
 /* --- can it run? -------------------------------------------------------- */
@@ -179,7 +179,7 @@ static bool check_specs(struct look *l, const struct group *g)
         const char *reason = is_pending(m) ? find_fault(l, m, &err) : "";
         if (!*reason)
             continue;
-        look_tell(l, m, APPLIED_PENDING, reason, err.text);
+        look_tell(l, m, POD_STATE_PENDING, reason, err.text);
         for (size_t k = 0; k < g->n; k++) {
             char text[APPLIED_MESSAGE_MAX + 1];
             (void)snprintf(text, sizeof text, "waits for pod %s: %.400s",
@@ -188,7 +188,7 @@ static bool check_specs(struct look *l, const struct group *g)
                 continue;
             if (g->members[k].pod->fault)
                 fault_text(g->members[k].pod, text);
-            look_tell(l, &g->members[k], APPLIED_PENDING,
+            look_tell(l, &g->members[k], POD_STATE_PENDING,
                       g->members[k].pod->fault ? NOT_UNDERSTOOD
                                                : "PairIncomplete",
                       text);
@@ -207,7 +207,7 @@ static bool has_failed_xpu(struct look *l, const struct group *pair)
         const struct applied_pod *p = pair->members[i].pod;
         char text[APPLIED_MESSAGE_MAX + 1];
         if (p->demand.role != ROLE_XPU || p->deleting ||
-            p->ended != APPLIED_FAILED)
+            p->ended != POD_STATE_FAILED)
             continue;
         (void)snprintf(text, sizeof text,
                        "xPU pod %s of its pair has failed (%s): delete that "
@@ -351,7 +351,7 @@ static bool is_half_begun(const struct look *l, const struct group *g)
              m->pod->status->ran == APPLIED_RAN_ONCE))
             return false;
         /* what its node has not told since our start may well run */
-        if (m->told.state == APPLIED_PENDING && !member_never_began(l, m) &&
+        if (m->told.state == POD_STATE_PENDING && !member_never_began(l, m) &&
             node_reports_asked_ago(l->r->store->reports, m->place->node,
                                    clock_ms()) < 0)
             return false;
@@ -420,12 +420,12 @@ static void unit_place(struct look *l, const struct unit *u)
         const struct member *m = &g->members[i];
         char text[APPLIED_MESSAGE_MAX + 1];
         if (m == lacking) {
-            look_tell(l, m, APPLIED_PENDING, "NoPlace", str_text(&why));
+            look_tell(l, m, POD_STATE_PENDING, "NoPlace", str_text(&why));
             before = false;
         } else if (is_pending(m) && !before) {
             (void)snprintf(text, sizeof text, "waits for pod %s: %.400s",
                            lacking->pod->name, str_text(&why));
-            look_tell(l, m, APPLIED_PENDING,
+            look_tell(l, m, POD_STATE_PENDING,
                       g->size > 1 ? "JobNotPlaced" : "PairNotPlaced", text);
         }
     }

@@ -246,7 +246,7 @@ static bool look_begin(struct look *look, struct httpd_request *rq,
 /* The filters of a list of pods; NULL: any. */
 struct filters {
     const char *after, *namespace, *node, *job;
-    unsigned state; /* APPLIED_STATES: any */
+    unsigned state; /* POD_STATES: any */
 };
 
 static bool passes(const struct filters *f, const struct applied_pod *p,
@@ -260,7 +260,7 @@ static bool passes(const struct filters *f, const struct applied_pod *p,
         return false;
     if (f->node && (!place || strcmp(place->node, f->node) != 0))
         return false;
-    return f->state == APPLIED_STATES || pod_state_shown(p, place) == f->state;
+    return f->state == POD_STATES || pod_state_shown(p, place) == f->state;
 }
 
 static void list_pods(struct page *page, const struct look *look,
@@ -295,7 +295,7 @@ static void on_list(struct httpd_request *rq, void *ctx)
     unsigned state;
     if (!httpd_query_only(rq, params) ||
         !query_limit(rq, QUERY_LIMIT_MAX, &limit) ||
-        !query_choice(rq, "state", state_word, APPLIED_STATES, &state))
+        !query_choice(rq, "state", state_word, POD_STATES, &state))
         return;
     const struct filters f = {
         .after = httpd_query(rq, "continue"),

@@ -17,8 +17,8 @@ static void need(bool truth)
 static void check_pod(const struct node_report_pod *p)
 {
     const struct pod_status *s = p->status;
-    need(p->uid[0] && s && s->state > APPLIED_PENDING &&
-         s->state < APPLIED_STATES);
+    need(p->uid[0] && s && s->state > POD_STATE_PENDING &&
+         s->state < POD_STATES);
     need(strlen(s->reason) <= APPLIED_REASON_MAX &&
          strlen(s->message) <= APPLIED_MESSAGE_MAX &&
          s->n_containers <= APPLIED_CONTAINERS_MAX);

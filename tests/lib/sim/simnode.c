@@ -46,7 +46,7 @@ static struct simnode_pod *pod_open(struct simnode *n, const cJSON *item)
             return &n->pods[i];
     cr_assert_lt(n->n, (size_t)SIMNODE_PODS_MAX);
     struct simnode_pod *p = &n->pods[n->n++];
-    *p = (struct simnode_pod){.state = APPLIED_WANTED};
+    *p = (struct simnode_pod){.state = POD_STATE_WANTED};
     (void)snprintf(p->uid, sizeof p->uid, "%s", uid);
     (void)snprintf(p->name, sizeof p->name, "%s", text(item, "name"));
     (void)snprintf(p->place, sizeof p->place, "%s", text(item, "place"));
@@ -93,7 +93,7 @@ size_t simnode_ask(struct simnode *n, unsigned wait_s)
     size_t kept = 0;
     for (size_t i = 0; i < n->n; i++) {
         const struct simnode_pod *p = &n->pods[i];
-        cr_assert(p->wanted || p->state == APPLIED_GONE,
+        cr_assert(p->wanted || p->state == POD_STATE_GONE,
                   "%s: pod %s is forgotten, and still is %s", n->name, p->name,
                   pod_state_name(p->state));
         if (p->wanted)
@@ -113,7 +113,7 @@ static bool pair_lacks(const struct simnode *n, const struct simnode_pod *p,
         if (o == p || o->host == p->host || strcmp(o->pair, p->pair) != 0)
             continue;
         n_others++;
-        if (ready ? o->state != APPLIED_RUNNING : o->state != APPLIED_GONE)
+        if (ready ? o->state != POD_STATE_RUNNING : o->state != POD_STATE_GONE)
             return true;
     }
     return ready && n_others == 0; /* a host pod never begins alone */
@@ -123,21 +123,21 @@ static enum pod_state next_state(const struct simnode *n,
                                  const struct simnode_pod *p)
 {
     if (p->stop)
-        return p->state == APPLIED_GONE ? APPLIED_GONE
-               : !p->host && *p->pair && p->state == APPLIED_RUNNING &&
+        return p->state == POD_STATE_GONE ? POD_STATE_GONE
+               : !p->host && *p->pair && p->state == POD_STATE_RUNNING &&
                        pair_lacks(n, p, false)
                    ? p->state
-               : p->state == APPLIED_STOPPING ? APPLIED_GONE
-                                              : APPLIED_STOPPING;
+               : p->state == POD_STATE_STOPPING ? POD_STATE_GONE
+                                                : POD_STATE_STOPPING;
     switch (p->state) {
-    case APPLIED_WANTED:
-        return APPLIED_CREATING;
-    case APPLIED_CREATING:
+    case POD_STATE_WANTED:
+        return POD_STATE_CREATING;
+    case POD_STATE_CREATING:
         if (p->host && pair_lacks(n, p, true))
             return p->state;
-        return p->fails ? APPLIED_FAILED : APPLIED_RUNNING;
-    case APPLIED_RUNNING:
-        return p->ends ? APPLIED_FAILED : APPLIED_RUNNING;
+        return p->fails ? POD_STATE_FAILED : POD_STATE_RUNNING;
+    case POD_STATE_RUNNING:
+        return p->ends ? POD_STATE_FAILED : POD_STATE_RUNNING;
     default:
         return p->state;
     }
@@ -153,29 +153,29 @@ bool simnode_step(struct simnode *n)
         n->pods[i].changed |= next[i] != n->pods[i].state;
         changed |= n->pods[i].changed;
         n->pods[i].state = next[i];
-        n->pods[i].ran |= next[i] == APPLIED_RUNNING;
+        n->pods[i].ran |= next[i] == POD_STATE_RUNNING;
     }
     return changed;
 }
 
 static void add_pod(const struct simnode_pod *p, struct str *out)
 {
-    bool failed = p->state == APPLIED_FAILED;
+    bool failed = p->state == POD_STATE_FAILED;
     str_addf(out,
              "{\"uid\":\"%s\",\"state\":\"%s\",\"ready\":%s,\"ran\":%s,"
              "\"reason\":\"%s\","
              "\"message\":\"%s\",\"attempt\":1,\"address\":\"\","
              "\"containers\":[",
              p->uid, pod_state_name(p->state),
-             p->state == APPLIED_RUNNING && !p->stale ? "true" : "false",
+             p->state == POD_STATE_RUNNING && !p->stale ? "true" : "false",
              p->ran ? "true" : "false",
-             failed && p->fails                        ? "ImageMissing"
-             : failed                                  ? "Completed"
-             : p->host && p->state == APPLIED_CREATING ? "WaitsForPair"
-                                                       : "",
+             failed && p->fails                          ? "ImageMissing"
+             : failed                                    ? "Completed"
+             : p->host && p->state == POD_STATE_CREATING ? "WaitsForPair"
+                                                         : "",
              failed && p->fails ? "no image on the card" : "");
     /* one that was not started has no exit code: the runtime lists it */
-    if (!p->bare && (p->state == APPLIED_RUNNING || failed))
+    if (!p->bare && (p->state == POD_STATE_RUNNING || failed))
         str_addf(out,
                  "{\"name\":\"c\",\"state\":\"%s\",\"exitCode\":0,"
                  "\"restarts\":0,\"reason\":\"\"}",
@@ -234,10 +234,10 @@ bool simnode_check(const struct simnode *n, struct str *why)
     for (size_t i = 0; i < n->n; i++) {
         const struct simnode_pod *a = &n->pods[i];
         for (size_t k = 0;
-             k < n->n && a->exclusive && !a->host && a->state != APPLIED_GONE;
+             k < n->n && a->exclusive && !a->host && a->state != POD_STATE_GONE;
              k++) {
             const struct simnode_pod *b = &n->pods[k];
-            if (b->host || b->state == APPLIED_GONE ||
+            if (b->host || b->state == POD_STATE_GONE ||
                 strcmp(a->place, b->place) != 0 ||
                 strcmp(a->pair, b->pair) == 0)
                 continue;

@@ -264,13 +264,13 @@ Test(applied, end_and_are_forgotten)
     cr_assert_eq(apply(pod("a", "i:1")), 0);
     cr_assert_eq(apply(pod("b", "i:1")), 0);
     cleanup_with(pod_status) struct pod_status *status = pod_status_create(1);
-    status->state = APPLIED_FAILED;
+    status->state = POD_STATE_FAILED;
     (void)snprintf(status->reason, sizeof status->reason, "ExitCode");
     (void)snprintf(status->message, sizeof status->message, "it ended with 3");
     cr_assert_eq(change((struct pod_change){.kind = APPLIED_END,
                                             .namespace = "default",
                                             .name = "b",
-                                            .ended = APPLIED_FAILED,
+                                            .ended = POD_STATE_FAILED,
                                             .status = status}),
                  0);
     cr_assert_eq(change(c), 0);
@@ -284,8 +284,8 @@ Test(applied, end_and_are_forgotten)
     cleanup_with(pod_set) struct pod_set *s = applied_get(pods);
     cr_expect_eq(pod_set_find(s, "default", "a")->grace_s, 5);
     const struct applied_pod *b = pod_set_find(s, "default", "b");
-    cr_expect_eq(b->ended, APPLIED_FAILED);
-    cr_expect_eq(b->status->state, APPLIED_FAILED);
+    cr_expect_eq(b->ended, POD_STATE_FAILED);
+    cr_expect_eq(b->status->state, POD_STATE_FAILED);
     cr_expect_str_eq(b->status->reason, "ExitCode");
 
     c.kind = APPLIED_FORGET;
@@ -305,7 +305,7 @@ Test(applied, tell_how_they_fare)
     cr_assert_eq(apply(pod("a", "i:1")), 0);
     cleanup_free char *uid = uid_of("a");
     unsigned before = told;
-    s->state = APPLIED_RUNNING;
+    s->state = POD_STATE_RUNNING;
     s->ready = true;
     s->containers[0].restarts = 3;
     cr_expect_eq(applied_set_status(pods, "nobody", s), -ENOENT);
@@ -322,7 +322,7 @@ Test(applied, tell_how_they_fare)
                  0);
     cleanup_with(pod_set) struct pod_set *set = applied_get(pods);
     const struct applied_pod *p = pod_set_find_uid(set, uid);
-    cr_expect_eq(p->status->state, APPLIED_RUNNING);
+    cr_expect_eq(p->status->state, POD_STATE_RUNNING);
     cr_expect_eq(pod_status_restarts(p->status), 3);
     cr_expect(p->deleting);
     cr_expect_eq(p->grace_s, 30, "its own");
@@ -335,20 +335,20 @@ Test(applied, keep_why_they_are_over)
     cleanup_with(pod_status) struct pod_status *gone = pod_status_create(0);
     cr_assert_eq(apply(pod("a", "i:1")), 0);
     cleanup_free char *uid = uid_of("a");
-    over->state = APPLIED_FAILED;
+    over->state = POD_STATE_FAILED;
     (void)snprintf(over->reason, sizeof over->reason, "JobFailed");
-    gone->state = APPLIED_GONE;
+    gone->state = POD_STATE_GONE;
     (void)snprintf(gone->reason, sizeof gone->reason, "Stopped");
     cr_assert_eq(change((struct pod_change){.kind = APPLIED_END,
                                             .namespace = "default",
                                             .name = "a",
-                                            .ended = APPLIED_FAILED,
+                                            .ended = POD_STATE_FAILED,
                                             .status = over}),
                  0);
     cr_assert_eq(applied_set_status(pods, uid, gone), 0);
     cleanup_with(pod_set) struct pod_set *set = applied_get(pods);
     const struct applied_pod *p = pod_set_find_uid(set, uid);
-    cr_expect_eq(p->status->state, APPLIED_GONE);
+    cr_expect_eq(p->status->state, POD_STATE_GONE);
     cr_expect_str_eq(p->status->reason, "JobFailed");
 }
 
@@ -382,7 +382,7 @@ Test(applied, are_read_while_they_change)
         cr_assert_eq(apply(pod(name, "i:1")), 0);
         cleanup_free char *uid = uid_of(name);
         cleanup_with(pod_status) struct pod_status *s = pod_status_create(0);
-        s->state = APPLIED_RUNNING;
+        s->state = POD_STATE_RUNNING;
         cr_assert_eq(applied_set_status(pods, uid, s), 0);
         if (i % 2)
             cr_assert_eq(change((struct pod_change){.kind = APPLIED_FORGET,

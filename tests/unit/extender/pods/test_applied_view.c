@@ -24,7 +24,7 @@ static void expect_silent(enum node_status status, bool silent)
                  0, "%s", err.text);
     pod_status_unref(p->status);
     p->status = pod_status_create(0);
-    p->status->state = APPLIED_RUNNING;
+    p->status->state = POD_STATE_RUNNING;
     p->status->ready = true;
 
     cleanup_with(snapshot) struct snapshot *empty = snapshot_create_empty();

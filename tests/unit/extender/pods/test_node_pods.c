@@ -164,7 +164,7 @@ Test(node_pods, pods_that_are_over_are_kept_until_they_are_deleted)
     cleanup_str struct str kept = STR_INIT(STR_MAX_DEFAULT);
     for (unsigned i = 0; i < 3; i++) {
         add_pod(i, i + 1, "", "");
-        set->pods[i]->ended = i > 0 ? APPLIED_FAILED : APPLIED_PENDING;
+        set->pods[i]->ended = i > 0 ? POD_STATE_FAILED : POD_STATE_PENDING;
         set->pods[i]->deleting = i == 2;
     }
     cleanup_with(snapshot) struct snapshot *s = draft_commit(draft);

@@ -34,7 +34,7 @@ Test(node_report, reads_all)
     cr_expect_str_eq(s->pods[0].uid, "u1", "in the order of uids");
     cr_expect(s->pods[0].status->ready);
     const struct pod_status *p = s->pods[1].status;
-    cr_expect_eq(p->state, APPLIED_FAILED);
+    cr_expect_eq(p->state, POD_STATE_FAILED);
     cr_expect_str_eq(p->reason, "Error");
     cr_expect_str_eq(p->address, "::1");
     cr_assert_eq(p->n_containers, 1);

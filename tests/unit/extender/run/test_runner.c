@@ -30,8 +30,8 @@ Test(runner, a_pair_runs_and_ends)
 {
     cr_assert_eq(simapp_apply(pair_specs, 2), 0);
     simapp_settle();
-    simapp_expect("h", APPLIED_RUNNING, "", "");
-    simapp_expect("x", APPLIED_RUNNING, "", "");
+    simapp_expect("h", POD_STATE_RUNNING, "", "");
+    simapp_expect("x", POD_STATE_RUNNING, "", "");
     cr_expect_str_eq(simapp_find("h")->place, "host");
     cr_expect(strstr(simapp_find("x")->place, "card-"));
     cr_expect(strstr(simapp_find("h")->env, "\"BIGA_JOB\":\"one\""), "%s",
@@ -56,18 +56,19 @@ Test(runner, an_xpu_pod_that_fails_is_told_on_its_host_pod)
     };
     cr_assert_eq(simapp_apply(specs, 2), 0);
     simapp_settle();
-    simapp_expect("x", APPLIED_FAILED, "ImageMissing", "no image on the card");
-    simapp_expect("h", APPLIED_CREATING, "XpuPodFailed", "ImageMissing");
+    simapp_expect("x", POD_STATE_FAILED, "ImageMissing",
+                  "no image on the card");
+    simapp_expect("h", POD_STATE_CREATING, "XpuPodFailed", "ImageMissing");
     cr_expect_eq(simapp_allocations(), 2, "the pair keeps its place");
 
     cr_assert_eq(simapp_delete("x"), 0);
     simapp_settle();
     cr_expect_not(simapp_has("x"));
-    simapp_expect("h", APPLIED_CREATING, "WaitsForPair", "");
+    simapp_expect("h", POD_STATE_CREATING, "WaitsForPair", "");
     specs[1].notes = NULL;
     cr_assert_eq(simapp_apply(&specs[1], 1), 0);
     simapp_settle();
-    simapp_expect("h", APPLIED_RUNNING, "", "");
+    simapp_expect("h", POD_STATE_RUNNING, "", "");
 }
 
 Test(runner, what_has_ended_well_gives_its_place_back)
@@ -81,8 +82,8 @@ Test(runner, what_has_ended_well_gives_its_place_back)
     };
     cr_assert_eq(simapp_apply(specs, 2), 0);
     simapp_settle();
-    simapp_expect("h", APPLIED_GONE, "Completed", "");
-    simapp_expect("x", APPLIED_GONE, "HostPodEnded", "delete it");
+    simapp_expect("h", POD_STATE_GONE, "Completed", "");
+    simapp_expect("x", POD_STATE_GONE, "HostPodEnded", "delete it");
     cr_expect_eq(simapp_allocations(), 0);
     simapp_settle();
     cr_expect_eq(simapp_allocations(), 0, "it is not placed again");
@@ -106,13 +107,13 @@ Test(runner, by_priority_then_as_applied)
     all[n - 1].priority = 5;
     cr_assert_eq(simapp_apply(all, n), 0);
     simapp_settle();
-    simapp_expect("x8", APPLIED_PENDING, "NoPlace", "");
-    simapp_expect("x9", APPLIED_RUNNING, "", "");
-    simapp_expect("x7", APPLIED_PENDING, "NoPlace", "");
+    simapp_expect("x8", POD_STATE_PENDING, "NoPlace", "");
+    simapp_expect("x9", POD_STATE_RUNNING, "", "");
+    simapp_expect("x7", POD_STATE_PENDING, "NoPlace", "");
     cr_assert_eq(simapp_delete("x0"), 0);
     simapp_settle();
-    simapp_expect("x7", APPLIED_RUNNING, "", "");
-    simapp_expect("x8", APPLIED_PENDING, "NoPlace", "");
+    simapp_expect("x7", POD_STATE_RUNNING, "", "");
+    simapp_expect("x8", POD_STATE_PENDING, "NoPlace", "");
 }
 
 /* --- jobs ----------------------------------------------------------------- */
@@ -124,13 +125,13 @@ Test(runner, a_job_begins_when_it_is_whole)
     size_t n = simapp_job(specs, names, "ring", 4);
     cr_assert_eq(simapp_apply(specs, n - 1), 0);
     simapp_settle();
-    simapp_expect("ring-h0", APPLIED_PENDING, "JobIncomplete",
+    simapp_expect("ring-h0", POD_STATE_PENDING, "JobIncomplete",
                   "the xPU pod of pair 3");
     cr_expect_eq(simapp_allocations(), 0);
     cr_assert_eq(simapp_apply(&specs[n - 1], 1), 0);
     simapp_settle();
     for (size_t i = 0; i < n; i++)
-        simapp_expect(names[i], APPLIED_RUNNING, "", "");
+        simapp_expect(names[i], POD_STATE_RUNNING, "", "");
     simapp_delete_all(names, n);
     simapp_settle();
     for (size_t i = 0; i < n; i++)
@@ -146,10 +147,10 @@ Test(runner, a_job_of_which_one_fails_is_torn_down)
     specs[5].notes = ",\"test/fails\":\"1\"";
     cr_assert_eq(simapp_apply(specs, n), 0);
     simapp_settle();
-    simapp_expect(names[5], APPLIED_FAILED, "ImageMissing", "no image");
-    simapp_expect(names[0], APPLIED_FAILED, "JobTornDown",
+    simapp_expect(names[5], POD_STATE_FAILED, "ImageMissing", "no image");
+    simapp_expect(names[0], POD_STATE_FAILED, "JobTornDown",
                   "pair 2 of the job could not start: pod ns/ring-x2 on node ");
-    simapp_expect(names[7], APPLIED_FAILED, "JobTornDown", "ImageMissing");
+    simapp_expect(names[7], POD_STATE_FAILED, "JobTornDown", "ImageMissing");
     cr_expect_eq(simapp_allocations(), 0, "its places are given back");
     simapp_delete_all(names, n);
     simapp_settle();
@@ -157,7 +158,7 @@ Test(runner, a_job_of_which_one_fails_is_torn_down)
     specs[5].notes = NULL;
     cr_assert_eq(simapp_apply(specs, n), 0);
     simapp_settle();
-    simapp_expect(names[5], APPLIED_RUNNING, "", "");
+    simapp_expect(names[5], POD_STATE_RUNNING, "", "");
 }
 
 Test(runner, a_job_waits_for_room_as_a_whole)
@@ -168,14 +169,14 @@ Test(runner, a_job_waits_for_room_as_a_whole)
     size_t b = simapp_job(specs + a, names + a, "b", 4);
     cr_assert_eq(simapp_apply(specs, a + b), 0);
     simapp_settle();
-    simapp_expect("a-x5", APPLIED_RUNNING, "", "");
-    simapp_expect("b-h0", APPLIED_PENDING, "NoPlace", "");
-    simapp_expect("b-x3", APPLIED_PENDING, "JobNotPlaced",
+    simapp_expect("a-x5", POD_STATE_RUNNING, "", "");
+    simapp_expect("b-h0", POD_STATE_PENDING, "NoPlace", "");
+    simapp_expect("b-x3", POD_STATE_PENDING, "JobNotPlaced",
                   "waits for pod b-h0");
     cr_expect_eq(simapp_allocations(), a);
     simapp_delete_all(names, a);
     simapp_settle();
-    simapp_expect("b-x3", APPLIED_RUNNING, "", "");
+    simapp_expect("b-x3", POD_STATE_RUNNING, "", "");
 }
 
 /* --- buddies -------------------------------------------------------------- */
@@ -205,8 +206,8 @@ Test(runner, a_buddy_comes_and_goes_with_its_host_pod)
     cr_expect_eq(post_pods(BUDDY_HOST BUDDY_TEMPLATE, &reply), 200, "%s",
                  str_text(&reply.body));
     simapp_settle();
-    simapp_expect("h-xpu", APPLIED_RUNNING, "", "");
-    simapp_expect("h", APPLIED_RUNNING, "", "");
+    simapp_expect("h-xpu", POD_STATE_RUNNING, "", "");
+    simapp_expect("h", POD_STATE_RUNNING, "", "");
     cr_expect_str_eq(simapp_find("h")->pair, simapp_find("h-xpu")->pair);
     cr_expect_eq(post_pods(BUDDY_TEMPLATE BUDDY_HOST, &reply), 200, "%s",
                  str_text(&reply.body));
@@ -278,7 +279,7 @@ Test(runner, a_job_does_not_stay_placed_in_part)
         for (size_t k = n - 2; k < n; k++) {
             struct simnode_pod *p = simnode_find(&simapp_nodes[i], names[k]);
             if (p)
-                p->state = APPLIED_GONE;
+                p->state = POD_STATE_GONE;
             if (p)
                 p->changed = true;
         }
@@ -294,12 +295,12 @@ Test(runner, a_job_does_not_stay_placed_in_part)
     runner_settle(simapp_runner());
     cr_assert_eq(simapp_apply(&specs[n - 2], 2), 0);
     runner_settle(simapp_runner());
-    simapp_expect(names[n - 2], APPLIED_PENDING, "NoPlace", "");
-    simapp_expect(names[0], APPLIED_WANTED, "", "");
+    simapp_expect(names[n - 2], POD_STATE_PENDING, "NoPlace", "");
+    simapp_expect(names[0], POD_STATE_WANTED, "", "");
     clock_set_fake(clock_ms() + RUNNER_STUCK_MS);
     runner_settle(simapp_runner());
     clock_set_fake(-1);
-    simapp_expect(names[0], APPLIED_FAILED, "JobTornDown", "ring-h5");
+    simapp_expect(names[0], POD_STATE_FAILED, "JobTornDown", "ring-h5");
     simapp_settle();
     cr_expect_eq(simapp_allocations(), 3);
 }
@@ -354,7 +355,7 @@ Test(runner, what_has_failed_is_not_given_back_by_hand)
     cr_assert_eq(simapp_apply(pair_specs, 1), 0);
     cr_assert_eq(simapp_apply(&failing, 1), 0);
     simapp_settle();
-    simapp_expect("x", APPLIED_FAILED, "ImageMissing", "");
+    simapp_expect("x", POD_STATE_FAILED, "ImageMissing", "");
     expect_released("x", 409, "may still run on node node00");
     cr_expect_eq(simapp_allocations(), 2);
 }
@@ -379,7 +380,7 @@ Test(runner, forgets_what_was_said_of_pods_without_a_place)
 
     /* said while its place was given back */
     struct pod_status *late = pod_status_create(0);
-    late->state = APPLIED_STOPPING;
+    late->state = POD_STATE_STOPPING;
     node_reports_put(told, "00000000-0000-4000-8000-00000000dead", "node000",
                      late);
     pod_status_unref(late);
@@ -408,12 +409,12 @@ Test(runner, waits_for_its_configuration)
                  0, "%s", err.text);
     cr_assert_eq(simapp_change(c, 1), 0);
     simapp_settle();
-    simapp_expect("x", APPLIED_PENDING, "ConfigMissing", "conf");
+    simapp_expect("x", POD_STATE_PENDING, "ConfigMissing", "conf");
     cr_assert_eq(applied_config_create(conf, strlen(conf), &c[1].config, &err),
                  0, "%s", err.text);
     cr_assert_eq(simapp_change(&c[1], 1), 0);
     simapp_settle();
-    simapp_expect("x", APPLIED_RUNNING, "", "");
+    simapp_expect("x", POD_STATE_RUNNING, "", "");
     applied_pod_unref(c[0].pod);
     applied_config_unref(c[1].config);
 }
@@ -482,7 +483,7 @@ static void wait_long(unsigned n_kinds)
 {
     apply_many(n_kinds);
     simapp_settle();
-    simapp_expect("p4999", APPLIED_PENDING, "NoPlace", "");
+    simapp_expect("p4999", POD_STATE_PENDING, "NoPlace", "");
     int64_t ms = beat_ms();
     printf("%u kinds: %lld ms for %d looks\n", n_kinds, (long long)ms,
            2 * BEATS);
@@ -495,9 +496,9 @@ static void wait_long(unsigned n_kinds)
     cr_assert_eq(simapp_delete("p0"), 0);
     cr_assert_eq(simapp_delete("p1"), 0);
     simapp_settle();
-    simapp_expect("urgent", APPLIED_RUNNING, "", "");
-    simapp_expect("p8", APPLIED_RUNNING, "", "");
-    simapp_expect("p9", APPLIED_PENDING, "NoPlace", "");
+    simapp_expect("urgent", POD_STATE_RUNNING, "", "");
+    simapp_expect("p8", POD_STATE_RUNNING, "", "");
+    simapp_expect("p9", POD_STATE_PENDING, "NoPlace", "");
 }
 
 Test(runner, very_many_of_a_kind_wait)

@@ -79,7 +79,7 @@ Test(runner_fed, what_was_never_begun_is_given_back)
     runner_settle(simapp_runner());
     cr_expect_eq(simapp_release("a", "\"released\""), 200);
     simapp_settle();
-    simapp_expect("a", APPLIED_RUNNING, "", "");
+    simapp_expect("a", POD_STATE_RUNNING, "", "");
     cr_expect_eq(simapp_release("a", "delete it (biga delete)"), 409);
 }
 

@@ -111,7 +111,7 @@ static void end_pod(const char *name)
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     const struct allocation *a = alloc_index_find(s->allocations, "ns", name);
     cleanup_with(pod_status) struct pod_status *gone = pod_status_create(0);
-    gone->state = APPLIED_GONE;
+    gone->state = POD_STATE_GONE;
     if (a)
         node_reports_put(server_embedded(simapp_server)->store.reports,
                          a->demand.uid, a->node, gone);
@@ -130,7 +130,7 @@ Test(runner_many, whoever_comes_first_gets_what_becomes_free)
     cr_assert_eq(simapp_apply(&urgent, 1), 0);
     end_pod("p0");
     settle();
-    simapp_expect("urgent", APPLIED_WANTED, "", "");
+    simapp_expect("urgent", POD_STATE_WANTED, "", "");
     cr_expect_eq(simapp_allocations(), (size_t)CARDS);
 
     begin_round();
@@ -210,10 +210,10 @@ Test(runner_many, a_job_of_the_same_name_has_its_own_time)
     end_pod("p1");
     clock_set_fake(began_ms + RUNNER_STUCK_MS);
     place_in_part();
-    simapp_expect("ring-x0", APPLIED_WANTED, "", "");
-    simapp_expect("ring-h1", APPLIED_PENDING, "NoPlace", "");
+    simapp_expect("ring-x0", POD_STATE_WANTED, "", "");
+    simapp_expect("ring-h1", POD_STATE_PENDING, "NoPlace", "");
     clock_set_fake(began_ms + 2 * RUNNER_STUCK_MS);
     look_on(LOOKS);
-    simapp_expect("ring-x0", APPLIED_FAILED, "JobTornDown", "pair 1");
+    simapp_expect("ring-x0", POD_STATE_FAILED, "JobTornDown", "pair 1");
     clock_set_fake(-1);
 }

@@ -98,7 +98,7 @@ Test(runner_roll, a_roll_halts_at_what_does_not_start)
     simapp_settle();
     cr_expect_eq(count_ready("test/fails", &n_new), COPIES - 1);
     cr_expect_eq(n_new, 0);
-    simapp_expect("s0", APPLIED_FAILED, "ImageMissing", "");
+    simapp_expect("s0", POD_STATE_FAILED, "ImageMissing", "");
     apply_service(",\"test/v3\":\"1\"");
     simapp_settle();
     cr_expect_eq(count_ready("test/v3", &n_new), COPIES);
@@ -116,7 +116,7 @@ Test(runner_roll, a_service_that_is_deleted_is_not_replaced)
     simapp_settle();
     cr_expect_not(simapp_has("s0"));
     cr_expect_not(simapp_has("s3"));
-    simapp_expect("s2", APPLIED_RUNNING, "", "");
+    simapp_expect("s2", POD_STATE_RUNNING, "", "");
     cr_expect_eq(simapp_allocations(), 2);
 }
 
@@ -167,10 +167,10 @@ Test(runner_restart, what_is_over_stays_over)
     specs[3].notes = ",\"test/fails\":\"1\"";
     cr_assert_eq(simapp_apply(specs, n), 0);
     simapp_settle();
-    simapp_expect(names[0], APPLIED_FAILED, "JobTornDown", "ImageMissing");
+    simapp_expect(names[0], POD_STATE_FAILED, "JobTornDown", "ImageMissing");
     simapp_restart(dir);
     simapp_settle();
-    simapp_expect(names[0], APPLIED_FAILED, "JobTornDown", "ImageMissing");
+    simapp_expect(names[0], POD_STATE_FAILED, "JobTornDown", "ImageMissing");
     cr_expect_eq(simapp_allocations(), 0);
     simapp_end();
     tmpdir_remove(dir);
@@ -194,21 +194,22 @@ static void go_back(const char *old, const char *new)
     simapp_restart_edited(dir, old, new);
     simapp_settle(); /* it asserts that no node forgets what runs there */
     for (size_t i = 0; i < n; i++)
-        cr_expect_eq(simapp_find(names[i])->state, APPLIED_RUNNING, "%s is %s",
-                     names[i], pod_state_name(simapp_find(names[i])->state));
-    simapp_expect("ring-x0", APPLIED_RUNNING, "NotUnderstood",
+        cr_expect_eq(simapp_find(names[i])->state, POD_STATE_RUNNING,
+                     "%s is %s", names[i],
+                     pod_state_name(simapp_find(names[i])->state));
+    simapp_expect("ring-x0", POD_STATE_RUNNING, "NotUnderstood",
                   "a newer extender");
-    simapp_expect("ring-x1", APPLIED_RUNNING, "NotUnderstood",
+    simapp_expect("ring-x1", POD_STATE_RUNNING, "NotUnderstood",
                   "delete the pod");
     simapp_delete_all(names + n, fill);
     simapp_settle();
-    simapp_expect("late-x0", APPLIED_PENDING, "NotUnderstood",
+    simapp_expect("late-x0", POD_STATE_PENDING, "NotUnderstood",
                   "a newer extender");
     cr_expect_eq(simapp_allocations(), n, "there is room, and nothing comes");
 
     simapp_restart(dir);
     simapp_settle();
-    simapp_expect("ring-x0", APPLIED_RUNNING, "NotUnderstood",
+    simapp_expect("ring-x0", POD_STATE_RUNNING, "NotUnderstood",
                   "a newer extender");
 
     simapp_delete_all(names, n);
@@ -248,7 +249,7 @@ Test(runner_restart, what_is_understood_again_is_as_it_was)
     simapp_restart_edited(dir, new, old);
     simapp_settle();
     for (size_t i = 0; i < n; i++)
-        simapp_expect(names[i], APPLIED_RUNNING, "", "");
+        simapp_expect(names[i], POD_STATE_RUNNING, "", "");
     simapp_end();
     tmpdir_remove(dir);
 }
@@ -273,15 +274,15 @@ static void fail_unheard(bool ran)
     struct simnode_pod *x0 = simapp_find("ring-x0");
     x0->fails = x0->changed = true;
     x0->bare = ran;
-    x0->state = APPLIED_FAILED;
+    x0->state = POD_STATE_FAILED;
     simapp_restart(dir);
     simapp_settle();
-    simapp_expect("ring-x0", APPLIED_FAILED, "ImageMissing", "no image");
+    simapp_expect("ring-x0", POD_STATE_FAILED, "ImageMissing", "no image");
     if (ran) {
-        simapp_expect("ring-h0", APPLIED_RUNNING, "XpuPodFailed", "ring-x0");
-        simapp_expect("ring-h1", APPLIED_RUNNING, "", "");
+        simapp_expect("ring-h0", POD_STATE_RUNNING, "XpuPodFailed", "ring-x0");
+        simapp_expect("ring-h1", POD_STATE_RUNNING, "", "");
     } else {
-        simapp_expect("ring-h1", APPLIED_FAILED, "JobTornDown", "ring-x0");
+        simapp_expect("ring-h1", POD_STATE_FAILED, "JobTornDown", "ring-x0");
     }
     cr_expect_eq(simapp_allocations(), ran ? n : 0);
     simapp_end();
@@ -330,9 +331,9 @@ static void lack_one(bool stale)
     simapp_settle();
     cr_assert_eq(simapp_apply(specs + SIZE - 1, 1), 0);
     simapp_settle();
-    simapp_expect(names[SIZE], APPLIED_RUNNING, "", "");
-    simapp_expect(names[SIZE + 1], APPLIED_RUNNING, "", "");
-    simapp_expect(names[SIZE - 1], APPLIED_PENDING, "NoPlace", "");
+    simapp_expect(names[SIZE], POD_STATE_RUNNING, "", "");
+    simapp_expect(names[SIZE + 1], POD_STATE_RUNNING, "", "");
+    simapp_expect(names[SIZE - 1], POD_STATE_PENDING, "NoPlace", "");
 
     for (int i = 0; i < SIZE - 1; i++)
         simapp_find(names[i])->stale = stale;
@@ -345,8 +346,8 @@ static void lack_one(bool stale)
     clock_set_fake(-1);
     simapp_settle();
     for (int i = 0; i < SIZE - 1; i++)
-        simapp_expect(names[i], APPLIED_RUNNING, "", "");
-    simapp_expect(names[SIZE - 1], APPLIED_PENDING, "NoPlace", "");
+        simapp_expect(names[i], POD_STATE_RUNNING, "", "");
+    simapp_expect(names[SIZE - 1], POD_STATE_PENDING, "NoPlace", "");
     simapp_end();
     tmpdir_remove(dir);
 }

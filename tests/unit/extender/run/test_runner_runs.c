@@ -69,7 +69,7 @@ Test(runner_runs, pods_go_where_they_are_run)
     says(1, 2, TOPO_RUNS_PODS, 0xc);
     cr_assert_eq(simapp_apply(pair_specs, 2), 0);
     simapp_settle();
-    simapp_expect("h", APPLIED_RUNNING, "", "");
+    simapp_expect("h", POD_STATE_RUNNING, "", "");
     expect_place("h", 1, 2);
     expect_place("x", 1, 2);
 }
@@ -119,11 +119,11 @@ Test(runner_runs, says_what_to_start)
     says(1, 2, TOPO_RUNS_PODS, 0);
     cr_assert_eq(simapp_apply(&one, 1), 0);
     runner_settle(simapp_runner());
-    simapp_expect("a", APPLIED_PENDING, "NoPlace", "1: runs no pods");
+    simapp_expect("a", POD_STATE_PENDING, "NoPlace", "1: runs no pods");
     expect_shown("/v1/why?pod=ns/a", "\"reason\":\"no-runtime\",\"nodes\":1");
     says(1, 3, TOPO_RUNS_NONE, 0);
     runner_settle(simapp_runner());
-    simapp_expect("a", APPLIED_PENDING, "NoPlace",
+    simapp_expect("a", POD_STATE_PENDING, "NoPlace",
                   "fits none of 2 nodes; 2: runs no pods: start its "
                   "biga-advertiser with --actuate");
     expect_shown("/v1/why?pod=ns/a", "\"reason\":\"runs-no-pods\",\"nodes\":2");
@@ -133,8 +133,8 @@ Test(runner_runs, says_what_to_start)
                  "\"reason\":\"runs-no-pods\",\"nodes\":2");
     says(0, 3, TOPO_RUNS_PODS, 0xf);
     simapp_settle();
-    simapp_expect("a", APPLIED_RUNNING, "", "");
-    simapp_expect("ring-h1", APPLIED_RUNNING, "", "");
+    simapp_expect("a", POD_STATE_RUNNING, "", "");
+    simapp_expect("ring-h1", POD_STATE_RUNNING, "", "");
 }
 
 /* A kubelet runs those that kube-scheduler asks about; and an advertiser that
@@ -158,7 +158,7 @@ Test(runner_runs, others_are_left_alone)
     cr_assert_eq(simapp_apply(pair_specs, 2), 0);
     simapp_settle();
     expect_place("x", 1, 0);
-    simapp_expect("x", APPLIED_RUNNING, "", "");
+    simapp_expect("x", POD_STATE_RUNNING, "", "");
 }
 
 /* One that is not applied yet. */
@@ -201,7 +201,7 @@ Test(runner_runs, a_node_that_runs_pods_no_more_keeps_those_it_has)
     says(0, 2, TOPO_RUNS_NONE, 0);
     cr_assert_eq(simapp_apply(&second, 1), 0);
     simapp_settle();
-    simapp_expect("x", APPLIED_RUNNING, "", "");
+    simapp_expect("x", POD_STATE_RUNNING, "", "");
     expect_place("x", 0, 0);
     expect_place("a", 1, 0);
 }

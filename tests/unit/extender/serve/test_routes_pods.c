@@ -220,7 +220,7 @@ Test(routes_pods, shows_pods)
     cr_expect_eq(raw_call(x.port, "GET", "/v1/pods", headers, NULL, &reply),
                  304);
     cleanup_with(pod_status) struct pod_status *s = pod_status_create(0);
-    s->state = APPLIED_RUNNING;
+    s->state = POD_STATE_RUNNING;
     cr_assert_eq(applied_set_status(x.embedded->store.applied, d.uid, s), 0);
     cr_expect_eq(raw_call(x.port, "GET", "/v1/pods", headers, NULL, &reply),
                  200, "a status is news");
