@@ -28,9 +28,8 @@ struct publisher {
 void firstfit(const struct publisher *fleet, size_t n,
               struct placement *ret_placements);
 
-/* The `n` best relations that pairs of one card and one GPU each can have
- * at the same time, best first: on each host the closest pair is taken until
- * none is left.  Returns how many there are, at most `n`. */
+/* The best relations that `n` pairs of a card and a GPU can have at once, best
+ * first: on each host the closest is taken until none is left.  How many. */
 size_t best_relations(const struct publisher *fleet, size_t n,
                       enum relation *ret_relations);
 

@@ -1,4 +1,5 @@
-/* The image of a container that is to begin again does not do any more. */
+/* Images that do not do: for a container that is to begin again, or by their
+ * users. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -15,6 +16,12 @@ static struct podspec spec = {.namespace = (char *)"ns",
                               .grace_s = 5,
                               .containers = mains,
                               .n_containers = 2};
+
+static const struct act_pod pod = {.namespace = "ns",
+                                   .name = "pod",
+                                   .uid = "u-1",
+                                   .place = "card",
+                                   .sriov_vfs = -1};
 
 struct run {
     struct simcard card;
@@ -82,11 +89,6 @@ static void break_it(struct run *r, bool user, bool reboots)
 /* As a kubelet does: ErrImageNeverPull, CreateContainerConfigError. */
 static void expect_waits(bool user, bool reboots)
 {
-    const struct act_pod pod = {.namespace = "ns",
-                                .name = "pod",
-                                .uid = "u-1",
-                                .place = "card",
-                                .sriov_vfs = -1};
     struct run r = {.now = 1000, .card = {.random = 1, .image_uid = 1000}};
     unsigned n_looks = 0;
     mains[0].run_as_non_root = user;
@@ -117,4 +119,53 @@ Test(act_image, one_that_does_not_do_ends_no_pod_that_ran)
 {
     for (int i = 0; i < 4; i++)
         expect_waits(i & 1, i & 2);
+}
+
+/* The user of an image, where it may not be root. */
+static const struct {
+    int64_t uid;
+    const char *username;
+    int64_t run_as;   /* the pod's */
+    const char *says; /* NULL: it runs */
+} users[] = {
+    {-1, NULL, -1,
+     "container b: runAsNonRoot is true, and image i runs as "
+     "root (user not given)"},
+    {0, NULL, -1, "(user 0)"},
+    {0, "root", -1, "(user 0)"},
+    {-1, "nobody", -1, "is a name, nobody, which may be root's"},
+    {1000, NULL, -1, NULL},
+    {1000, "app", -1, NULL},
+    {-1, NULL, 1000, NULL},
+};
+
+Test(act_image, its_user_may_have_to_be_another_than_root)
+{
+    for (unsigned n = 0; n < 2 * ARRAY_LEN(users); n++) {
+        struct run r = {.now = 1000,
+                        .card = {.random = 1,
+                                 .image_uid = users[n / 2].uid,
+                                 .image_username = users[n / 2].username}};
+        mains[1].pull = n % 2 ? PODSPEC_PULL_ALWAYS
+                              : PODSPEC_PULL_IF_NOT_PRESENT;
+        mains[1].run_as_non_root = true;
+        mains[1].run_as_user = users[n / 2].run_as;
+        r.intent = intent_create(&pod);
+        machine_init(&r.m, r.intent, &spec, "");
+        for (unsigned i = 0; i < 50 && !machine_is_over(&r.m); i++)
+            (void)turn(&r);
+        (void)turn(&r);
+        if (users[n / 2].says) {
+            cr_expect_str_eq(r.intent->reason, "RunAsNonRoot", "%u", n);
+            cr_expect(strstr(r.intent->message, users[n / 2].says), "%s",
+                      r.intent->message);
+            cr_expect_eq(r.card.n_sandboxes, 0, "something was begun");
+        } else {
+            cr_expect(machine_is_ready(&r.m), "%u: %s", n, r.intent->message);
+        }
+        machine_fini(&r.m);
+        intent_destroy(r.intent);
+    }
+    mains[1] = mains[0];
+    mains[1].name = (char *)"b";
 }

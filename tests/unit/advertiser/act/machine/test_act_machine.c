@@ -533,54 +533,6 @@ Test(act_machine, images_that_do_not_stay_are_not_pulled_in_haste)
     end(&r);
 }
 
-/* The user of an image, where it may not be root. */
-static const struct {
-    int64_t uid;
-    const char *username;
-    int64_t run_as;   /* the pod's */
-    const char *says; /* NULL: it runs */
-} users[] = {
-    {-1, NULL, -1,
-     "container b: runAsNonRoot is true, and image i runs as "
-     "root (user not given)"},
-    {0, NULL, -1, "(user 0)"},
-    {0, "root", -1, "(user 0)"},
-    {-1, "nobody", -1, "is a name, nobody, which may be root's"},
-    {1000, NULL, -1, NULL},
-    {1000, "app", -1, NULL},
-    {-1, NULL, 1000, NULL},
-};
-
-Test(act_machine, users_of_images)
-{
-    for (unsigned n = 0; n < 2 * ARRAY_LEN(users); n++) {
-        struct run r;
-        begin(&r, PODSPEC_RESTART_ALWAYS, 1);
-        mains[1].pull = n % 2 ? PODSPEC_PULL_ALWAYS
-                              : PODSPEC_PULL_IF_NOT_PRESENT;
-        mains[1].run_as_non_root = true;
-        mains[1].run_as_user = users[n / 2].run_as;
-        machine_fini(&r.m);
-        machine_init(&r.m, r.intent, &r.spec, "");
-        r.card.image_uid = users[n / 2].uid;
-        r.card.image_username = users[n / 2].username;
-        for (unsigned i = 0; i < 50 && !machine_is_over(&r.m); i++)
-            (void)turn(&r);
-        turns(&r, 1);
-        if (users[n / 2].says) {
-            cr_expect_str_eq(r.intent->reason, "RunAsNonRoot", "%u", n);
-            cr_expect(strstr(r.intent->message, users[n / 2].says), "%s",
-                      r.intent->message);
-            cr_expect_eq(r.card.n_sandboxes, 0, "something was begun");
-        } else {
-            cr_expect(is_up(&r), "%u: %s", n, r.intent->message);
-        }
-        end(&r);
-    }
-    mains[1] = mains[0];
-    mains[1].name = (char *)"b";
-}
-
 Test(act_machine, refusals_have_words)
 {
     static const struct {
