@@ -14,9 +14,8 @@ int64_t clock_ns(void); /* monotonic nanoseconds */
 /* A condition for clock_wait(); pthread_cond_destroy() ends it. */
 void clock_wait_init(pthread_cond_t *ret_wake);
 
-/* With `lock` held: wait until `wake` is signalled, or until clock_ms() is
- * `due_ms`; INT64_MAX is never.  False when the time has come.  True can also
- * be for no reason at all, as with every condition. */
+/* With `lock` held: wait for `wake` or for clock_ms() to be `due_ms`; INT64_MAX
+ * is never.  False when the time has come; true may be spurious, too. */
 bool clock_wait(pthread_cond_t *wake, pthread_mutex_t *lock, int64_t due_ms);
 
 int64_t clock_wall_s(void); /* seconds since 1970, which may jump */
