@@ -247,15 +247,17 @@ class Process:
             pass
         self._forget()
 
-    def stop(self, timeout=60.0):
-        """End it as SIGTERM does; after timeout seconds as kill -9 does.
+    def stop(self, timeout=60.0, told=False):
+        """End it as SIGTERM does, unless it was told to; after timeout seconds
+        as kill -9 does.
 
         Returns whether it ended by itself.
         """
         clean = True
         if self.running:
             try:
-                self.send(signal.SIGTERM)
+                if not told:
+                    self.send(signal.SIGTERM)
                 self.send(signal.SIGCONT)  # a paused one would not hear it
             except ProcessLookupError:
                 pass  # gone already

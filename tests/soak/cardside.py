@@ -255,7 +255,8 @@ class CardSide:
                 if card["id"] in used:  # a pair's pods take the same
                     used[card["id"]][jobs.pair_of(a)] = \
                         a["need"].get("cores", CORES)
-        cores = int(unit.pods[0]["spec"]["containers"][0]["resources"][
+        # of a pair, the xPU pod is the second
+        cores = int(unit.pods[-1]["spec"]["containers"][0]["resources"][
             "limits"]["biga.dev/card-cores"])
         room = sum((CORES - sum(by.values())) // cores
                    for by in used.values())

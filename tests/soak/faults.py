@@ -97,11 +97,12 @@ class Program(Target):
         self.process.kill()
         self.history.write("ended", name=self.name, how="kill")
 
-    def finish(self, timeout=120.0):
-        """After a SIGTERM, or with one: it ends by itself, and well."""
+    def finish(self, timeout=120.0, told=False):
+        """After a SIGTERM, or with one, for a second one would end it at
+        once: it ends by itself, and well."""
         began = self.began if self.fault else time.monotonic()
         self.wanted = False
-        clean = self.process.stop(timeout)
+        clean = self.process.stop(timeout, told)
         self.history.write("ended", name=self.name, how="term",
                            clean=clean, status=self.process.exit_status(),
                            ours=self.ours,
@@ -119,7 +120,7 @@ class Program(Target):
         self.process.send(15)
 
     def heal_term(self, _):
-        self.finish()
+        self.finish(told=True)
         self.start()
 
     def begin_freeze(self, _):
