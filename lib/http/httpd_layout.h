@@ -11,8 +11,8 @@
  *
  *     method SP target SP version CRLF *( name ":" OWS value CRLF ) CRLF
  *
- * and nothing else.  Two things do not: where a line ends, NUL LF and CR LF
- * look alike afterwards, and what is skipped before the method is not told. */
+ * and nothing else.  Two things do not: NUL LF and, at the head's end, ":" LF
+ * look like CR LF afterwards; what is skipped before the method is not told. */
 #ifndef BIGA_LIB_HTTP_HTTPD_LAYOUT_H
 #define BIGA_LIB_HTTP_HTTPD_LAYOUT_H
 

@@ -149,7 +149,8 @@ cut=$(find "$dir" -name 'cut.*' | wc -l)
 [ "$cut" = 20 ]
 ok $? "all of them are cut off ($cut of 20)"
 
-"$BUILD/biga-extender" --read-listen 0.0.0.0:0 >"$dir/plain.log" 2>&1
+"$BUILD/biga-extender" --read-listen 0.0.0.0:0 --scheduler-listen 127.0.0.1:0 \
+    --publish-listen 127.0.0.1:0 >"$dir/plain.log" 2>&1
 [ $? = 2 ] && grep -q 'read-listen.*--plain-http anywhere' "$dir/plain.log"
 ok $? "without TLS a listener stays on loopback"
 echo "1..$n"

@@ -97,12 +97,15 @@ struct reader {
 };
 
 /* A line without its end, which is CR LF, or the NUL LF that leaves no trace;
- * -1 when there is none. */
+ * so does the ":" LF that libmicrohttpd takes for the empty line.  -1 when
+ * there is none. */
 static ptrdiff_t line_read(struct reader *r, const char **ret_line)
 {
     const char *lf = memchr(r->at, '\n', (size_t)(r->end - r->at));
     *ret_line = r->at;
-    if (!lf || lf == r->at || (lf[-1] != '\r' && lf[-1] != '\0'))
+    if (!lf || lf == r->at ||
+        (lf[-1] != '\r' && lf[-1] != '\0' &&
+         (lf - r->at != 1 || *r->at != ':')))
         return -1;
     r->at = lf + 1;
     return lf - 1 - *ret_line;
