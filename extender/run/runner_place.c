@@ -303,6 +303,7 @@ static int place(struct look *l, const struct group *g, const struct member *m,
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(store->writer);
     group_demand(g, m, &demand);
     if (w->no_place == s->number + 1 && w->runs == d->runs &&
+        w->cores == d->card_cores && w->memory_mib == d->card_memory_mib &&
         is_told(m, "NoPlace")) {
         str_add(why_not, m->pod->status->message);
         return -EBUSY;
@@ -313,6 +314,8 @@ static int place(struct look *l, const struct group *g, const struct member *m,
     if (why.n_fitting == 0) {
         w->no_place = s->number + 1;
         w->runs = d->runs;
+        w->cores = d->card_cores;
+        w->memory_mib = d->card_memory_mib;
         why_summary(&why, why_not);
         return -EBUSY;
     }

@@ -404,6 +404,20 @@ static enum unit_is next_new(struct machine *m, struct machine_unit *u,
     return UNIT_STEPS;
 }
 
+/* It makes room for the next one: not before `due_ms`, nor soon after that was
+ * refused. */
+static enum unit_is next_anew(const struct machine_container *c, int64_t due_ms,
+                              int64_t now, struct machine_step *step)
+{
+    int64_t due = due_ms > c->retry_ms ? due_ms : c->retry_ms;
+    if (due > now) {
+        wait_until(step, due);
+        return UNIT_WAITS;
+    }
+    (void)step_on(step, MACHINE_REMOVE, c->id);
+    return UNIT_STEPS;
+}
+
 static enum unit_is next_exited(struct machine *m, struct machine_unit *u,
                                 const struct machine_container *c, int64_t now,
                                 struct machine_step *step)
@@ -415,12 +429,7 @@ static enum unit_is next_exited(struct machine *m, struct machine_unit *u,
     }
     if (!c->never_ran && !machine_restarts(m, u->init, u->noted->exit_code))
         return UNIT_ENDED;
-    if (u->retry_ms > now) {
-        wait_until(step, u->retry_ms);
-        return UNIT_WAITS;
-    }
-    (void)step_on(step, MACHINE_REMOVE, c->id);
-    return UNIT_STEPS;
+    return next_anew(c, u->retry_ms, now, step);
 }
 
 /* One whose making was broken off may be there and be broken: containerd 1.6
@@ -434,12 +443,7 @@ static enum unit_is next_created(struct machine *m, struct machine_unit *u,
         (void)step_on(step, MACHINE_START, c->id);
         return UNIT_STEPS;
     }
-    if (c->retry_ms > now) {
-        wait_until(step, c->retry_ms);
-        return UNIT_WAITS;
-    }
-    (void)step_on(step, MACHINE_REMOVE, c->id);
-    return UNIT_STEPS;
+    return next_anew(c, 0, now, step);
 }
 
 static enum unit_is next_unit(struct machine *m, struct machine_unit *u,
@@ -637,7 +641,7 @@ bool machine_is_ready(const struct machine *m)
         if (u->init)
             continue;
         if (!c || (c->state != CRI_RUNNING &&
-                   (c->state != CRI_EXITED || !c->looked ||
+                   (c->state != CRI_EXITED || !c->looked || c->never_ran ||
                     u->noted->exit_code != 0 || machine_restarts(m, false, 0))))
             return false;
     }

@@ -256,6 +256,14 @@ static void container_is_made(struct machine *m,
         progress(m);
 }
 
+/* What ran and does not any more is begun again, ever later. */
+static void crashed(struct machine_unit *u, int64_t now)
+{
+    u->crashes++;
+    u->retry_ms = now + backoff_grown(MACHINE_CRASH_MIN_MS,
+                                      MACHINE_CRASH_MAX_MS, u->crashes);
+}
+
 static void container_ended(struct machine *m, const struct machine_step *step,
                             const struct machine_result *r, int64_t now)
 {
@@ -269,8 +277,11 @@ static void container_ended(struct machine *m, const struct machine_step *step,
     /* the start itself has failed: what that means was said when it did, and
      * when nobody heard it, it is begun again whatever the restartPolicy is */
     c->never_ran = r->exit_reason && strcmp(r->exit_reason, "StartError") == 0;
-    if (c->never_ran)
+    if (c->never_ran) {
+        if (m->intent->ran)
+            crashed(u, now);
         return;
+    }
     u->noted->exited = true;
     u->noted->exit_code = r->exit_code;
     (void)snprintf(u->noted->reason, sizeof u->noted->reason, "%s",
@@ -279,9 +290,7 @@ static void container_ended(struct machine *m, const struct machine_step *step,
     m->changed = true;
     if (!machine_restarts(m, u->init, r->exit_code))
         return;
-    u->crashes++;
-    u->retry_ms = now + backoff_grown(MACHINE_CRASH_MIN_MS,
-                                      MACHINE_CRASH_MAX_MS, u->crashes);
+    crashed(u, now);
     machine_say(m, "CrashLoop",
                 "container %s ended with exit code %d (%s) and is begun "
                 "again: biga logs %s/%s -c %s",

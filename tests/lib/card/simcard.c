@@ -242,6 +242,9 @@ static struct machine_result on_container(struct simcard *c,
     default: /* MACHINE_REMOVE */
         if (o->state == CRI_RUNNING)
             BROKEN("a running container is removed");
+        if (c->faults.keeps)
+            return error_of(-EREMOTEIO, GRPC_UNKNOWN,
+                            "cannot delete running task");
         *o = c->containers[--c->n_containers];
         break;
     }

@@ -21,6 +21,7 @@ struct simcard_faults {
     bool no_image, no_registry;
     bool other_arch; /* of the registry's image */
     bool vanishes;   /* an image, once it was pulled */
+    bool keeps;      /* containers: none can be removed */
 };
 
 struct simcard_sandbox {
