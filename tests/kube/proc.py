@@ -213,8 +213,22 @@ class Process:
             raise ProcessLookupError(f"{self.name} does not run")
         os.kill(pid, number)
 
+    def _states(self):
+        """Of its threads: "T" stands still."""
+        folder = f"/proc/{self.pid}/task"
+        try:
+            for thread in os.listdir(folder):
+                with open(f"{folder}/{thread}/stat", encoding="utf-8") as f:
+                    yield f.read().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            pass  # one has ended meanwhile
+
     def pause(self):
+        """It stands still when this returns; on a busy machine its threads
+        go on for a while after the signal."""
         self.send(signal.SIGSTOP)
+        wait_for(f"{self.name} stands still",
+                 lambda: set(self._states()) <= set("TZX"), every=0.002)
 
     def resume(self):
         self.send(signal.SIGCONT)
