@@ -175,8 +175,8 @@ def applied(v):
     for e in v.of("apply", "deleting", "pod-gone", "rest"):
         if e["e"] == "apply" and e["ok"]:
             acked |= set(e["names"])
-        elif e["e"] == "deleting":
-            deleting.add(e["name"])
+        elif e["e"] == "deleting":  # a host pod takes its xPU pod along
+            deleting |= {e["name"], e["name"] + "-xpu"}
         elif e["e"] == "pod-gone":
             name = e["name"].split("/")[0]
             v.made["applied pod gone"] += 1
