@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/lower_bound.h"
 #include "model/fabric/fabric_private.h"
 
 /* A plug with a host, by one of its GUIDs. */
@@ -40,15 +41,7 @@ static struct named *collect_named(const struct fabric_graph *g, size_t *ret_n)
 /* Where those of `guid` begin. */
 static size_t find_named(const struct named *named, size_t n, uint64_t guid)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t at = low + (high - low) / 2;
-        if (named[at].guid < guid)
-            low = at + 1;
-        else
-            high = at;
-    }
-    return low;
+    return lower_bound(n, i, named[i].guid < guid);
 }
 
 /* Take the host of another plug with this GUID.  False when it is that plug,

@@ -11,6 +11,7 @@
 #include "advertiser/act/core/helper_pod.h"
 #include "advertiser/act/core/place.h"
 #include "advertiser/act/core/pod_table.h"
+#include "lib/base/lower_bound.h"
 #include "lib/base/mem.h"
 
 enum {
@@ -171,16 +172,9 @@ static int by_uid(const void *a, const void *b)
 /* Those of a pod that is to be there. */
 static void mark_pod(struct act_object **sorted, size_t n, const char *uid)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (strcmp(sorted[mid]->uid, uid) < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    for (; low < n && strcmp(sorted[low]->uid, uid) == 0; low++)
-        sorted[low]->known = sorted[low]->ours;
+    size_t at = lower_bound(n, i, strcmp(sorted[i]->uid, uid) < 0);
+    for (; at < n && strcmp(sorted[at]->uid, uid) == 0; at++)
+        sorted[at]->known = sorted[at]->ours;
 }
 
 /* A card may list thousands: they are sorted while nobody waits for it. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "advertiser/act/card/labels.h"
+#include "lib/base/lower_bound.h"
 #include "lib/base/mem.h"
 
 void inventory_fini(struct inventory *l)
@@ -55,15 +56,7 @@ void inventory_sort(struct inventory *l)
 /* The first of a pod, or where it would be. */
 static size_t first_of(const struct inventory *l, const char *uid)
 {
-    size_t low = 0, high = l->n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (strcmp(l->seen[mid].uid, uid) < 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    return lower_bound(l->n, i, strcmp(l->seen[i].uid, uid) < 0);
 }
 
 void inventory_spare(struct inventory *l, const char *uid, size_t *n,
