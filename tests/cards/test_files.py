@@ -132,10 +132,13 @@ def test_left(t, node):
     node.wait_state(["w"], "running")
     card, uid = node.place_of("w"), node.pods()["w"]["uid"]
     kept = own(card, f"var/lib/biga/pods/{uid}/volumes/e/x")
+    wait_for("it wrote there", lambda: os.path.exists(kept))
+    immutable = True
     with t.check("a folder that cannot be removed is left, with words"):
         try:
             cards.run("chattr", "+i", kept)
         except (OSError, RuntimeError) as error:
+            immutable = False
             raise Skip(f"no file here is immutable: {error}") from error
         node.delete("w")
 
@@ -151,6 +154,8 @@ def test_left(t, node):
         finally:
             cards.run("chattr", "-i", kept)
     with t.check("and goes at the advertiser's next start"):
+        if not immutable:
+            raise Skip("no folder was left")
         node.advertiser.stop()
         node.advertiser.start()
         top = own(card, f"var/lib/biga/pods/{uid}")
