@@ -23,7 +23,9 @@ class Tasks(threading.Thread):
         super().__init__(daemon=True)
         self.history, self.rack = history, rack
         self.live = {}   # (place, id): what it is
-        self.first = {}  # (place, id): start time of its process
+        # (place, id): start time of its process; kept after its end, for a
+        # folder that stays names a process id which others get later
+        self.first = {}
         self.stopped = threading.Event()
 
     def run(self):
@@ -44,7 +46,6 @@ class Tasks(threading.Thread):
                     now[(place.name, name)] = what
         for key in self.live.keys() - now.keys():
             what = self.live.pop(key)
-            self.first.pop(key, None)
             self.history.write("task-end", place=key[0], id=key[1],
                                last=what["seen"], uid=what["uid"])
         for key, what in now.items():
