@@ -31,9 +31,10 @@ class Heal:
         return Scheduler(self.lab, self.lab.leader())
 
     def place(self, name, **more):
-        """A pod that is bound, and its allocation."""
+        """A pod that is bound, as every replica knows, and its allocation."""
         schedule(self.api, self.scheduler(), host_pod(name, **more),
                  self.nodes)
+        self.all_agree()
         return self.said(name)
 
     def said(self, name):
