@@ -33,11 +33,15 @@ def main():
         nodes = sorted(n["metadata"]["name"] for n in c.api.list("nodes"))
 
         with t.check("pods of others are taken off, of whatever size"):
+            has = {node: wait_for(f"{node} is known", lambda n=node: left(
+                reader, n)) for node in nodes}
             for node in nodes:
-                has = left(reader, node)
-                c.api.create("pods", pod(f"other-{node}", node_name=node,
-                                         requests={"cpu": int(has) - CPUS}))
+                c.api.create("pods", pod(
+                    f"other-{node}", node_name=node,
+                    requests={"cpu": int(has[node]) - CPUS}))
             wait_left(reader, nodes, CPUS)
+        if t.failed:
+            t.finish()  # the others would wait for what does not come
 
         with t.check("a job that hosts have no CPUs for is not begun"):
             made = jobs.pairs("seven", 7, cpu=8)  # two to a host are six
@@ -52,6 +56,8 @@ def main():
             wait_for("it is said why", is_said)
             assert not [n for n in bound(c.api) if n.startswith("seven")]
             wait_left(reader, nodes, CPUS)
+        if t.failed:
+            t.finish()
 
         with t.check("it is once a pod has gone"):
             c.api.delete("pods", "default", f"other-{nodes[0]}")
@@ -60,7 +66,10 @@ def main():
                 # the extender ends xPU pods, too
                 c.api.delete("pods", "default", p["metadata"]["name"],
                              missing_ok=True)
+            wait_left(reader, nodes[:1], has[nodes[0]])
             wait_left(reader, nodes[1:], CPUS)
+        if t.failed:
+            t.finish()
 
         with t.check("what it is promised is taken off once"):
             made = jobs.pairs("four", 4, cpu=8)
