@@ -594,6 +594,7 @@ Test(httpd, takes_no_more_work_while_it_stops)
     int waits = raw_connect(httpd_port(h)), late = raw_connect(httpd_port(h));
     pthread_t thread;
     raw_send(waits, "GET /wait HTTP/1.1\r\nHost: x\r\n\r\n");
+    await_waiting(); /* or it would be what comes too late */
     raw_send(late, "GET /args/x HTTP/1.1\r\nHost: x\r\n\r\n");
     cr_assert_eq(raw_read(late, false, &reply), 200);
     pthread_create(&thread, NULL, stop_server, h);
