@@ -349,7 +349,9 @@ Test(h2, stops_once_all_is_answered)
     h2_request(&block, "POST", "/");
     cr_assert(h2_client_frame(&c, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 3,
                               block.data, block.size));
-    (void)usleep(50000);
+    /* frames are taken in their order: once this is answered, it began */
+    cr_assert(h2_client_frame(&c, NGHTTP2_PING, 0, 0, "12345678", 8));
+    cr_assert(h2_client_read_to(&c, NGHTTP2_PING, 0));
     cr_assert_eq(pthread_create(&thread, NULL, stop, s), 0);
     cr_expect_eq(h2_client_goaway(&idle), NGHTTP2_NO_ERROR);
     cr_expect(h2_client_closed(&idle));
