@@ -91,8 +91,22 @@ static bool keep_until(void *ctx)
     return !exists(ctx);
 }
 
-static int run_for(const char *hook, int64_t ms, const char *until,
-                   struct prep_outcome *o, struct error *err)
+static void make(const char *name)
+{
+    cleanup_free char *path = in_lab(name);
+    cleanup_file FILE *f = fopen(path, "we");
+    cr_assert(f);
+}
+
+/* Makes the file once it waits, for its hook or for one before. */
+static bool keep_and_make(void *ctx)
+{
+    make(ctx);
+    return true;
+}
+
+static int run_with(const char *hook, int64_t ms, bool (*keep)(void *ctx),
+                    const char *ctx, struct prep_outcome *o, struct error *err)
 {
     struct prep_config config = {
         .hooks_dir = lab.hooks, .dir = lab.state, .hook_ms = ms};
@@ -102,9 +116,15 @@ static int run_for(const char *hook, int64_t ms, const char *until,
                                    .pod = "solver-0-xpu",
                                    .sriov_vfs = -1,
                                    .hook = hook,
-                                   .keep = until ? keep_until : NULL,
-                                   .ctx = (void *)until};
+                                   .keep = keep,
+                                   .ctx = (void *)ctx};
     return prep_run(&config, &request, o, err);
+}
+
+static int run_for(const char *hook, int64_t ms, const char *until,
+                   struct prep_outcome *o, struct error *err)
+{
+    return run_with(hook, ms, until ? keep_until : NULL, until, o, err);
 }
 
 static struct prep_outcome run_hook(const char *hook)
@@ -312,13 +332,17 @@ static void die_while_running(const char *hook, const char *mark)
 
 Test(prep_hook, one_that_outlives_us_is_waited_for)
 {
+    struct prep_outcome o = {.exit_status = 77};
+    struct error err = {0};
     put_hook("flash",
-             "echo flashing; touch $L/up; sleep 1; echo on;"
+             "echo flashing; touch $L/up;"
+             "while ! [ -e $L/go ]; do sleep 0.01; done; echo on;"
              "echo written >>$L/flash; sleep 0.2; echo end >>$L/flash");
     die_while_running("flash", "up");
     cleanup_free char *record = contents("state/hook-" CARD);
     cr_expect_eq(strncmp(record, "begun flash ", 12), 0, "%s", record);
-    struct prep_outcome o = run_hook("flash");
+    cr_assert_eq(run_with("flash", PATIENCE_MS, keep_and_make, "go", &o, &err),
+                 0, "%s", err.text);
     expect_reason(o, "", "how the hook before it ended is not known");
     cr_expect(o.hook_unknown);
     cleanup_free char *log = contents("flash");
@@ -343,7 +367,8 @@ Test(prep_hook, one_that_left_its_group_is_named)
 {
     struct prep_outcome o;
     struct error err = {0};
-    put_hook("leave", "setsid sh -c 'touch $0/up; sleep 6' \"$L\"; sleep 9");
+    put_hook("leave", "setsid sh -c 'touch $0/up;"
+                      "while [ -e $0/up ]; do sleep 0.05; done' \"$L\"");
     put_hook("next", "touch $L/next");
     die_while_running("leave", "up");
     cr_assert_eq(run_for("next", 300, "gone", &o, &err), 0, "%s", err.text);
