@@ -92,9 +92,12 @@ until_true shows 'not in force.*quotas\[0\]\.cards'
 ok $? "a wrong file is told"
 shows '^team-a +4/4 '
 ok $? "… and leaves the one before in force"
-grep -q 'event=policy-refused' "$dir/extender.log" &&
+counted() {
     curl -s "http://127.0.0.1:$(port read)/metrics" |
-    grep -q '^biga_policy_reads_total{result="refused"} 1$'
+        grep -q '^biga_policy_reads_total{result="refused"} 1$'
+}
+until_true grep -q 'event=policy-refused' "$dir/extender.log" &&
+    until_true counted
 ok $? "… in the log and in the metrics, too"
 
 put '{"services":[{"namespace":"infra","name":"hbn","cores":3},
@@ -131,7 +134,6 @@ ok $? "… and its other pairs do"
 
 { kill -9 "$extender" && wait "$extender"; } 2>/dev/null
 put "$quota"
-: >"$dir/extender.log" # or the one before would be taken for ready
 start_extender --policy "$dir/policy.json"
 shows '^team-a +4/3 '
 ok $? "the use is the same after a restart"
