@@ -48,6 +48,7 @@ until_true() {
 
 # start_extender [OPTION…]: sets $extender, its process id
 start_extender() {
+    : >"$dir/extender.log" # now, or the one before would be taken for ready
     "$BUILD/biga-extender" --scheduler-listen 127.0.0.1:0 \
         --read-listen 127.0.0.1:0 --publish-listen 127.0.0.1:0 \
         --state "$dir/state" "$@" 2>"$dir/extender.log" &
