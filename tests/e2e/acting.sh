@@ -67,7 +67,8 @@ biga pods >"$dir/none" 2>&1
 ok $? "without a socket it is said what to start"
 
 advertise
-until_true test -S "$act/actuator.sock"
+answers() { biga card ps >/dev/null 2>&1; }
+until_true answers # the file is there before anybody listens
 ok $? "the socket is there"
 [ "$(stat -c %a "$act")$(stat -c %a "$act/actuator.sock")" = 700600 ]
 ok $? "for its owner alone"
