@@ -72,8 +72,12 @@ ok $? "but no other node"
 kill "$other"
 wait "$other"
 
-BIGA_CA=$pki/ca.crt BIGA_TOKEN_FILE=$dir/token "$BUILD/biga" -s "$read" nodes \
-    >"$dir/nodes" 2>"$dir/cli.log" && grep -q '^host0 *ready' "$dir/nodes" &&
+is_ready() {
+    BIGA_CA=$pki/ca.crt BIGA_TOKEN_FILE=$dir/token "$BUILD/biga" -s "$read" \
+        nodes >"$dir/nodes" 2>"$dir/cli.log" &&
+        grep -q '^host0 *ready' "$dir/nodes"
+}
+until_true is_ready &&
     [ "$(status "$read/v1/nodes")" = 401 ] && [ "$(status "$read/readyz")" = 200 ]
 ok $? "who has a token reads"
 
