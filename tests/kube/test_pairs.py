@@ -8,7 +8,7 @@ import jobs
 import pool
 from check import Checks
 from lab import Lab
-from proc import wait_for
+from proc import HANGS, wait_for
 from test_jobs import Bench
 
 NODES = 3
@@ -48,6 +48,19 @@ def ready(b, name, status, reason):
         assert got and (got["status"], got["reason"]) == (status, reason), got
         return True
     wait_for("the host pod says " + reason, says)
+
+
+def was_said(b, name, since, reason):
+    """Until the host pod has said so, after that version of it, whatever it
+    has said since."""
+    for kind, pod in b.api.watch(
+            "pods", "default", timeout=HANGS, resourceVersion=since,
+            fieldSelector="metadata.name=" + name):
+        assert kind == "MODIFIED", (kind, pod)
+        if any(c["type"] == READY and c["reason"] == reason
+               for c in pod["status"]["conditions"]):
+            return
+    raise AssertionError(f"{name} does not say {reason}")
 
 
 def events(b, name, reason):
@@ -201,8 +214,10 @@ def fails(t, b):
         b.audit()
     with t.check("a buddy that fails is made again, on its card"):
         card = jobs.allocations(api)[("default", "calm-xpu")][1]["cards"]
+        seen = b.api.get("pods", "default", "calm")["metadata"][
+            "resourceVersion"]
         finish(b, "calm-xpu", "Failed")
-        ready(b, "calm", "False", "XpuPodFailed")
+        was_said(b, "calm", seen, "XpuPodFailed")  # until it is made again
         began = time.monotonic()
         wait_for("another is made", lambda: api.maybe(
             "pods", "default", "calm-xpu-2"))
@@ -382,10 +397,12 @@ def claims(t, b):
     with t.check("what has no device left waits, and takes nothing"):
         claim(api, "dra-late", OTHER)
         api.create("pods", claimer("dra-late", "host"))
-        wait_for("it is refused", lambda: "0/" in fleet.why_pending(
-            api, "dra-late"))
-        assert "cannot allocate all claims" in fleet.why_pending(
-            api, "dra-late"), fleet.why_pending(api, "dra-late")
+
+        def refused():
+            said = fleet.why_pending(api, "dra-late")
+            assert "0/" in said and "cannot allocate all claims" in said, said
+            return True
+        wait_for("it is refused", refused)
         b.audit()
         api.delete("pods", "default", "dra-host")
         fleet.wait_bound(api, ["dra-late"])
