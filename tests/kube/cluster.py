@@ -396,18 +396,20 @@ class Cluster:
     def scheduler_metrics(self):
         return self._scheduler_call("/metrics")
 
+    def tried(self, n):
+        """That kube-scheduler has n pods that wait, each tried and put aside
+        until something happens, and nothing to do; raises otherwise."""
+        queues = {name: int(float(count)) for name, count in re.findall(
+            r'^scheduler_pending_pods\{queue="(\w+)"\} (\S+)',
+            self.scheduler_metrics(), re.M)}
+        aside = queues.pop("unschedulable") + queues.pop("gated")
+        assert aside == n and not any(queues.values()), \
+            f"{aside} are put aside; {queues}"
+        return True
+
     def wait_tried(self, n):
-        """Until kube-scheduler has n pods that wait, each tried and put aside
-        until something happens, and nothing to do."""
-        def tried():
-            queues = {name: int(float(count)) for name, count in re.findall(
-                r'^scheduler_pending_pods\{queue="(\w+)"\} (\S+)',
-                self.scheduler_metrics(), re.M)}
-            aside = queues.pop("unschedulable") + queues.pop("gated")
-            assert aside == n and not any(queues.values()), \
-                f"{aside} are put aside; {queues}"
-            return True
-        wait_for(f"{n} pods are tried and put aside", tried, every=0.1)
+        wait_for(f"{n} pods are tried and put aside", lambda: self.tried(n),
+                 every=0.1)
 
     def wait_ready(self):
         """Until the API server answers /readyz with ok."""
