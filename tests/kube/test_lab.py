@@ -39,8 +39,13 @@ def one_pair(t, c, lab):
             for p in c.api.list("pods", "default")))
     with t.check("biga shows who has which card"):
         lab.write_reader_token()
-        status, said = biga(lab, "allocations")
-        assert status == 0 and "default/render-xpu" in said, said
+
+        def shown():
+            # the extender may hear of its bind after the pod's watchers
+            status, said = biga(lab, "allocations")
+            assert status == 0 and "default/render-xpu" in said, said
+            return True
+        wait_for("it is shown", shown)
     with t.check("without a token it shows nothing"):
         got = subprocess.run(
             [program("biga"), "--server", lab.url("read"), "--ca",
@@ -66,8 +71,11 @@ def a_job(t, c, reader):
         nodes = {a["node"] for a in got}
         assert len(nodes) == 2, f"8 GPUs a node, but on {sorted(nodes)}"
     with t.check("nothing was given away twice, and the extender agrees"):
-        bad = jobs.audit(c.api, reader)
-        assert not bad, "\n".join(bad)
+        def right():
+            bad = jobs.audit(c.api, reader)
+            assert not bad, "\n".join(bad)
+            return True
+        wait_for("the audit finds nothing", right, every=0.3)
 
 
 def ends(t, c, lab, reader):
