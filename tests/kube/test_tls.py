@@ -614,8 +614,13 @@ def main():
         with loaded(t, lab, two, "b-") as load:
             rotate_certificate(t, lab, load, files, user)
         with t.check("allocations are what pods say"):
-            bad = jobs.audit(c.api, lab.read_api(two, lab.reader()))
-            assert not bad, bad[:5]
+            reader = lab.read_api(two, lab.reader())
+
+            def right():
+                bad = jobs.audit(c.api, reader)
+                assert not bad, bad[:5]
+                return True
+            wait_for("the audit finds nothing", right, every=0.3)
         t.finish()
 
 
