@@ -2,6 +2,8 @@
 # biga demo: the whole of it, twice, also while the usual ports are taken.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/lib/hangs.sh
+. tests/lib/hangs.sh
 build=${BUILD:-build}
 work=$(mktemp -d)
 export TMPDIR=$work
@@ -68,7 +70,7 @@ has "$work/1" "◀ pair [0-9]+ host, P" "a picture with the pairs"
 "$build/biga" demo --hosts 8 --pairs 4 >"$work/2" 2>&1 &
 demo=$!
 pids+=("$demo")
-for _ in $(seq 2400); do
+for _ in $(seq $((HANGS * 20))); do
     grep -q "until Ctrl-C" "$work/2" && break
     kill -0 "$demo" 2>/dev/null || break
     sleep 0.05
@@ -110,7 +112,7 @@ status=$?
     --scheduler-listen 127.0.0.1:0 >"$work/other" 2>&1 &
 other=$!
 pids+=("$other")
-for _ in $(seq 1200); do
+for _ in $(seq $((HANGS * 20))); do
     grep -q "event=ready" "$work/other" && break
     sleep 0.05
 done

@@ -124,14 +124,14 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_plm_rsh_agent="$dir/agent" OMPI_MCA_routed=direct \
     OMPI_MCA_rtc_hwloc_vmhole=none TMPDIR="$dir"
 
-timeout 60 mpirun --hostfile "$dir/hostfile" --do-not-launch --display-map \
+timeout "$HANGS" mpirun --hostfile "$dir/hostfile" --do-not-launch --display-map \
     -np "$pairs" true >"$dir/map.log" 2>&1
 for node in node-a node-b; do
     grep -Eq "node: $node.*Num slots: $cards.*Max slots: $cards.*Num procs: $cards" \
         "$dir/map.log"
     ok $? "Open MPI reads the slots of $node in the hostfile"
 done
-timeout 60 mpirun --hostfile "$dir/hostfile" --do-not-launch --display-map \
+timeout "$HANGS" mpirun --hostfile "$dir/hostfile" --do-not-launch --display-map \
     -np $((pairs + 1)) true >"$dir/many.log" 2>&1
 grep -q "not enough slots" "$dir/many.log"
 ok $? "and has no room for one rank more"
@@ -139,7 +139,7 @@ ok $? "and has no room for one rank more"
 # run NP: what the ranks say of themselves, as a rankfile
 run() {
     # shellcheck disable=SC2016 # expanded by the ranks
-    timeout 120 mpirun --hostfile "$dir/hostfile" --rankfile "$dir/rankfile" \
+    timeout "$HANGS" mpirun --hostfile "$dir/hostfile" --rankfile "$dir/rankfile" \
         --mca rmaps_rank_file_physical 1 -np "$1" sh -c 'echo \
         "rank $OMPI_COMM_WORLD_RANK=$BIGA_TEST_NODE slot=$(sed -n \
         "s/^Cpus_allowed_list:[[:space:]]*//p" /proc/self/status)"' \
