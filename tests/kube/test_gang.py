@@ -86,9 +86,13 @@ def same(t, b):
         wait_for("the group knows", lambda: condition(
             api, "ring")["status"] == "True")
         assert refused(b) == before, "binds of the group were refused"
-        job = b.read().call("GET", "/v1/jobs/default/ring")
-        assert job["pairs"] == {"bound": PAIRS, "held": 0,
-                                "missing": 0}, job["pairs"]
+
+        def whole():
+            job = b.read().call("GET", "/v1/jobs/default/ring")
+            assert job["pairs"] == {"bound": PAIRS, "held": 0,
+                                    "missing": 0}, job["pairs"]
+            return True
+        wait_for("the extender has heard of all", whole)
         b.audit()
     remove(b, "ring")
     with t.check("held to one rack, they get one rack"):
