@@ -7,7 +7,7 @@ import sys
 
 from check import Checks, Skip
 from cluster import ROOT, binaries
-from proc import HANGS, running_in
+from proc import HANGS, running_in, wait_for
 
 FOLDER = os.path.join(ROOT, "build", "kube")
 
@@ -44,14 +44,28 @@ def main():
             assert "16 of 16 bound" in shown and "on 1 leaf" in shown, shown
             ranks = re.findall(r"^ *\d+ +bound .* (\w+) +[12]$", shown, re.M)
             assert ranks == ["PIX"] * 16, shown
-            for word in ("-xpu ", "Aligned", "extender"):
+            for word in ("-xpu ", "extender"):
                 assert word in said, f"no {word!r} in {said}"
+            # Events may come after what they tell
+            describe, = [line for line in first.splitlines()
+                         if line.startswith("kubectl describe ")]
+            wait_for("it is told so", lambda: "Aligned" in run(
+                ". build/kube/env\n" + describe))
         with t.check("the other replica takes over"):
             if busy:
                 raise Skip("as above")
-            said = run(". build/kube/env\n" + second)
-            assert "default/render-xpu" in said and \
-                "default/telemetry" in said, said
+            env = ". build/kube/env\n"
+            before, after = second.split("biga allocations\n")
+            run(env + before)
+
+            def shown():
+                # nothing before has waited for the third pod of the file
+                said = run(env + "biga allocations")
+                assert "default/render-xpu" in said and \
+                    "default/telemetry" in said, said
+                return True
+            wait_for("they are shown", shown)
+            run(env + after)
             assert not running_in(FOLDER), "make kube-down left something"
     finally:
         if not busy:
