@@ -13,7 +13,8 @@ from node import service  # noqa: E402
 from proc import wait_for  # noqa: E402
 
 
-UNTIL_TOLD = "trap 'exit 0' TERM; sleep 100000 & wait"
+# a first process without a trap does not end on SIGTERM
+UNTIL_TOLD = "trap 'exit 0' TERM; echo trapped; sleep 100000 & wait"
 
 
 def wait_reason(node, name, *reasons):
@@ -57,6 +58,8 @@ def test_never(t, node, card):
             "imagePullPolicy": "Never",
             "command": ["/bin/sh", "-c", UNTIL_TOLD]})])
         node.wait_state(["never"], "running")
+        wait_for("it can be told", lambda: "trapped" in node.biga(
+            "logs", "never"))
         card.ctr("images", "rm", "docker.io/library/never:1")
         node.biga("exec", "never", "--", "busybox", "kill", "1", ok=False)
         message = wait_for("it is said why", lambda: "imagePullPolicy" in
