@@ -150,7 +150,8 @@ def test_left(t, node):
             assert "'x' in it" in message and uid in message, message
             node.wait_gone(["w"])
             assert os.path.exists(kept)
-            assert "event=act-files-left" in node.advertiser.text()
+            wait_for("it is logged", lambda: "event=act-files-left" in
+                     node.advertiser.text())
         finally:
             cards.run("chattr", "-i", kept)
     with t.check("and goes at the advertiser's next start"):

@@ -35,6 +35,17 @@ def wanted():
     return whole.hexdigest()
 
 
+def last_line(node):
+    """Whether its log, as the card's containerd wrote it, has that."""
+    card, uid = node.rack.cards[0], node.pods()["writer"]["uid"]
+    found = [f for f in card.files()
+             if f.startswith(f"pods/{uid}/logs/") and "." in f]
+    assert len(found) == 1, card.files()
+    with open(os.path.join(card.store(), found[0]), "rb") as f:
+        f.seek(-min(1000, f.seek(0, os.SEEK_END)), os.SEEK_END)
+        return f.read().endswith((LINE % (LINES - 1) + "\n").encode())
+
+
 def start_logs(node):
     return subprocess.Popen(
         [fleet.program("biga"), "logs", "writer", "--limit-bytes",
@@ -60,6 +71,8 @@ def test_logs(t, node):
     with t.check("it has written all of it"):
         wait_for("it has ended", lambda: "done" in node.biga(
             "exec", "writer", "--", "busybox", "cat", "/ended", ok=False))
+        # what it wrote last may be on its way to the log for a moment more
+        wait_for("its log has the last line", lambda: last_line(node))
     with t.check("a log of over 64 MiB is given whole"):
         status, got, text, said = read_logs(node)
         assert size > 64 << 20 and (status, got, said) == (0, size, ""), \
