@@ -11,6 +11,7 @@ import urllib.parse
 
 import cards
 import fleet
+from api import ApiError
 from proc import HANGS, wait_for
 
 # --- pods ---------------------------------------------------------------------
@@ -176,6 +177,15 @@ class Node:
         query = "" if grace is None else f"?grace={grace}"
         return self.call("DELETE", f"/v1/pods/{namespace}/"
                          + urllib.parse.quote(name) + query)
+
+    def delete_all(self, names):
+        """One after the other; an xPU pod may have gone with its host pod."""
+        for name in names:
+            try:
+                self.delete(name)
+            except ApiError as error:
+                if error.status != 404:
+                    raise
 
     def pods(self):
         """{name: what the extender says of it}"""

@@ -116,8 +116,7 @@ def test_host_pod(t, node):
         uid = node.pods()["solo-0"]["uid"]
         assert os.path.exists(node.rack.host.memory(uid))
     with t.check("and everything of it is removed"):
-        for name in names:
-            node.delete(name)
+        node.delete_all(names)
         node.wait_gone(names)
         left = [f for f in node.rack.host.files() if f.count("/") > 1]
         assert not left, left

@@ -115,8 +115,7 @@ class Crash:
 
     def end(self, names, point, hit=1):
         self.arm(point, hit)
-        for name in names:
-            self.node.delete(name)
+        self.node.delete_all(names)
         died = self.until(lambda: self.gone(names) and
                           self.node.check_cards())
         if died:

@@ -84,8 +84,7 @@ def test_job(t, node):
     with t.check("an xPU pod ends after its host pod, and nothing is left"):
         node.delete("ring-0")
         node.wait_gone(["ring-0", "ring-0-xpu"])
-        for name in names(pods)[2:]:
-            node.delete(name)
+        node.delete_all(names(pods)[2:])
         node.wait_gone(names(pods))
         wait_for("nothing is left", lambda: nothing_left(
             node, node.rack.places))
