@@ -1,6 +1,7 @@
 /* Folders that could not be removed when their pod ended. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -52,11 +53,33 @@ static void leave(const char *uid)
     cr_expect_eq(actuator_forget(r.a, uid, &err), 0, "%s", err.text);
 }
 
-static void clear(const char *uid)
+/* Until it is unlocked, nothing that was left is tried. */
+static struct place *lock_unswept(void)
+{
+    struct place *p = r.a->places[0];
+    act_lock(r.a);
+    while (p->sweeping) {
+        act_unlock(r.a);
+        (void)poll(NULL, 0, 1);
+        act_lock(r.a);
+    }
+    return p;
+}
+
+static void put_back(const char *uid)
 {
     cleanup_free char *path = folder(uid), *aside = xasprintf("%s.was", path);
     cr_assert_eq(unlink(path), 0);
     cr_assert_eq(rename(aside, path), 0);
+}
+
+/* The same while the actuator is there: tried between the two, it would count
+ * as removed. */
+static void clear(const char *uid)
+{
+    (void)lock_unswept();
+    put_back(uid);
+    act_unlock(r.a);
 }
 
 static bool goes(const char *uid)
@@ -65,6 +88,15 @@ static bool goes(const char *uid)
     for (int i = 0; i < 1000 && access(path, F_OK) == 0; i++)
         actrig_step(&r, 100);
     return access(path, F_OK) != 0;
+}
+
+/* As its thread does; that one removes nothing meanwhile. */
+static void pretend_to_remove(const char *uid)
+{
+    struct place *p = lock_unswept();
+    p->sweep_ms = INT64_MAX;
+    (void)snprintf(p->removing, sizeof p->removing, "%s", uid);
+    act_unlock(r.a);
 }
 
 static void count(void *ctx, const char *place, const char *uid)
@@ -119,7 +151,7 @@ Test(act_leftovers, are_tried_again_at_each_start)
     actrig_open(&r);
     cr_assert(are_left(1));
     actrig_close(&r);
-    clear("x");
+    put_back("x");
     actrig_open(&r);
     cr_assert(goes("x"));
     cr_assert(are_left(0));
@@ -134,9 +166,7 @@ Test(act_leftovers, are_no_more_those_of_a_pod_that_is_there)
     clear("x");
     cr_assert(goes("x"));
     leave("y");
-    act_lock(r.a);
-    (void)snprintf(r.a->places[0]->removing, ACT_UID_MAX + 1, "z");
-    act_unlock(r.a);
+    pretend_to_remove("z");
     cr_expect_eq(actrig_want(&r, "z", "host"), -EEXIST);
     actrig_fini(&r);
 
