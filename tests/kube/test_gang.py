@@ -56,6 +56,12 @@ def placement(api, pods):
             if name in names}
 
 
+def leadership(api):
+    """Who binds; another value after each change."""
+    spec = api.get("leases", "biga-system", "biga-extender")["spec"]
+    return spec["holderIdentity"], spec.get("leaseTransitions")
+
+
 def remove(b, name):
     b.clear()
     b.api.delete("podgroups", "default", name, missing_ok=True)
@@ -63,6 +69,7 @@ def remove(b, name):
 
 def same(t, b):
     api = b.api
+    led = leadership(api)
     with t.check(f"{2 * PAIRS} pods of a job, one by one"):
         pods = jobs.pairs("ring", PAIRS, asks={"align": "pix"})
         fleet.add_pods(api, pods, 1)
@@ -80,11 +87,13 @@ def same(t, b):
         assert not fleet.bound(api), "bound before all are there"
         fleet.add_pods(api, pods[-1:], 1)
         fleet.wait_bound(api, [p["metadata"]["name"] for p in pods])
+        got = placement(api, pods)
+        differ = {n: (got.get(n), alone[n]) for n in alone
+                  if got.get(n) != alone[n]}
         # a leader that follows in between plans anew for those that are not
         # bound yet: they may have each other's
-        got, places = placement(api, pods), sorted(alone.values())
-        assert sorted(got.values()) == places, {
-            n: (got.get(n), alone[n]) for n in alone if got.get(n) != alone[n]}
+        assert sorted(got.values()) == sorted(alone.values()), differ
+        assert not differ or leadership(api) != led, differ
         wait_for("the group knows", lambda: condition(
             api, "ring")["status"] == "True")
         assert refused(b) == before, "binds of the group were refused"
