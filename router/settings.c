@@ -30,6 +30,14 @@ static const struct conf_setting settings[] = {
          "The folder that keeps which sandbox and which container is where; "
          "created when missing.",
          .otherwise = "/var/lib/biga-cri", .metavar = "DIR"),
+    TEXT("kubelet-dir", kubelet_dir,
+         "The kubelet's folder, where it makes the volumes of pods: its "
+         "--root-dir.",
+         .otherwise = "/var/lib/kubelet", .metavar = "DIR"),
+    TEXT("pod-logs", pod_logs,
+         "The folder of the logs of pods: the podLogsDir of the kubelet's "
+         "configuration.",
+         .otherwise = "/var/log/pods", .metavar = "DIR"),
     TEXT("card-file", card_file,
          "The operator's file of cards (schema/cards.md): those that it gives "
          "an endpoint are the remote runtimes. Read again on SIGHUP.",
@@ -274,6 +282,10 @@ int router_settings_check(const struct router_settings *s, struct error *err)
         r = check_socket("home", s->home, err);
     if (r == 0)
         r = check_absolute("state", s->state, err);
+    if (r == 0)
+        r = check_absolute("kubelet-dir", s->kubelet_dir, err);
+    if (r == 0)
+        r = check_absolute("pod-logs", s->pod_logs, err);
     if (r == 0)
         r = check_absolute("card-dir", s->card_dir, err);
     if (r == 0)

@@ -18,6 +18,7 @@ struct router_settings {
     const char *listen; /* "unix:///PATH" */
     const char *home;   /* the same: the runtime of the kubelet's machine */
     const char *state;  /* a folder of our own */
+    const char *kubelet_dir, *pod_logs; /* the kubelet's own folders */
     const char *node, *cluster;
     const char *handler;         /* of the RuntimeClass whose pods are routed */
     const char *remote_handler;  /* what the remote's runtime is told; "" its

@@ -45,6 +45,8 @@ Test(router_settings, paths_are_absolute)
 {
     const char *text = SAID(ARG("--state=here"));
     cr_assert(strstr(text, "--state: is \"here\""), "%s", text);
+    text = SAID(ARG("--pod-logs=logs"));
+    cr_assert(strstr(text, "--pod-logs: is \"logs\""), "%s", text);
     text = SAID(ARG("--host-paths=/data,/opt/../etc"));
     cr_assert(strstr(text, "\"/opt/../etc\""), "%s", text);
     cr_assert_str_empty(SAID(ARG("--host-paths=/data,/opt/x")));
