@@ -245,33 +245,3 @@ int grpc_head_end(const struct grpc_head *h, struct error *err)
         return error_set(err, EPROTO, "its reply ended without a grpc-status");
     return 0;
 }
-
-/* --- codes -------------------------------------------------------------- */
-
-const char *grpc_code_name(int code)
-{
-    static const char *const names[] = {
-        "OK",
-        "CANCELLED",
-        "UNKNOWN",
-        "INVALID_ARGUMENT",
-        "DEADLINE_EXCEEDED",
-        "NOT_FOUND",
-        "ALREADY_EXISTS",
-        "PERMISSION_DENIED",
-        "RESOURCE_EXHAUSTED",
-        "FAILED_PRECONDITION",
-        "ABORTED",
-        "OUT_OF_RANGE",
-        "UNIMPLEMENTED",
-        "INTERNAL",
-        "UNAVAILABLE",
-        "DATA_LOSS",
-        "UNAUTHENTICATED",
-    };
-    if (code >= 0 && (size_t)code < ARRAY_LEN(names))
-        return names[code];
-    static _Thread_local char other[24];
-    (void)snprintf(other, sizeof other, "code %d", code);
-    return other;
-}
