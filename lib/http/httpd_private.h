@@ -18,6 +18,7 @@
 #include "lib/http/httpd_layout.h"
 #include "lib/http/httpd_listen.h"
 #include "lib/http/uri.h"
+#include "lib/io/unix_socket.h"
 
 enum {
     /* A refused body of up to this much is read and dropped, so that the
