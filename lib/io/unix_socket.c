@@ -11,17 +11,24 @@
 
 enum { BACKLOG = 128 };
 
+#define BESIDE ".new"
+
+bool unix_path_is_good(const char *path)
+{
+    return *path == '/' &&
+           strlen(path) < sizeof((struct sockaddr_un *)NULL)->sun_path;
+}
+
 static int address_fill(const char *path, struct sockaddr_un *ret_address,
                         struct error *err)
 {
-    size_t size = strlen(path);
     *ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    if (*path != '/' || size >= sizeof ret_address->sun_path)
+    if (!unix_path_is_good(path))
         return error_set(err, EINVAL,
                          "cannot listen on \"unix:%.200s\": the path must be "
                          "absolute and have at most %zu bytes, has %zu",
-                         path, sizeof ret_address->sun_path - 1, size);
-    memcpy(ret_address->sun_path, path, size);
+                         path, sizeof ret_address->sun_path - 1, strlen(path));
+    memcpy(ret_address->sun_path, path, strlen(path));
     return 0;
 }
 
@@ -37,15 +44,26 @@ static bool is_served(const struct sockaddr_un *address)
            errno != ECONNREFUSED;
 }
 
+/* Nothing is there, or a socket. */
+static int check_place(const char *path, bool *ret_found, struct error *err)
+{
+    struct stat st;
+    *ret_found = lstat(path, &st) == 0;
+    if (!*ret_found)
+        return errno == ENOENT ? 0 : error_errno(err, errno, "%s", path);
+    if (!S_ISSOCK(st.st_mode))
+        return error_set(err, EEXIST, "%s: is there, and is no socket", path);
+    return 0;
+}
+
 /* Remove a socket file that no process serves any more, and nothing else. */
 static int remove_stale(const struct sockaddr_un *address, struct error *err)
 {
     const char *path = address->sun_path;
-    struct stat st;
-    if (lstat(path, &st) < 0)
-        return errno == ENOENT ? 0 : error_errno(err, errno, "%s", path);
-    if (!S_ISSOCK(st.st_mode))
-        return error_set(err, EEXIST, "%s: is there, and is no socket", path);
+    bool found;
+    int r = check_place(path, &found, err);
+    if (r < 0 || !found)
+        return r;
     if (is_served(address))
         return error_set(err, EADDRINUSE, "%s: somebody else serves it", path);
     return unlink(path) < 0 && errno != ENOENT
@@ -71,8 +89,58 @@ static int lock_folder(const char *path, struct error *err)
     return fd;
 }
 
-int unix_listen(const char *path, int *ret_fd, struct unix_file *ret_file,
-                struct error *err)
+/* With the folder locked, and nothing at that path. */
+static int bind_there(const struct sockaddr_un *address, int *ret_fd,
+                      struct stat *ret_stat, struct error *err)
+{
+    const char *path = address->sun_path;
+    cleanup_fd int fd = socket(AF_UNIX,
+                               SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    /* the file gets the mode that the socket has: there is no moment in which
+     * others could connect */
+    if (fd < 0 || fchmod(fd, 0600) < 0 ||
+        bind(fd, (const struct sockaddr *)address, sizeof *address) < 0 ||
+        lstat(path, ret_stat) < 0)
+        return error_errno(err, errno, "cannot listen on \"unix:%s\"", path);
+    if (listen(fd, BACKLOG) < 0) {
+        int r = error_errno(err, errno, "cannot listen on \"unix:%s\"", path);
+        (void)unlink(path); /* just made */
+        return r;
+    }
+    *ret_fd = fd;
+    fd = -1;
+    return 0;
+}
+
+/* Beside it, and then in its place. */
+static int replace(const char *path, int *ret_fd, struct stat *ret_stat,
+                   struct error *err)
+{
+    struct sockaddr_un address;
+    cleanup_free char *beside = xasprintf("%s" BESIDE, path);
+    cleanup_fd int fd = -1;
+    bool found;
+    int r = check_place(path, &found, err);
+    if (r == 0)
+        r = address_fill(beside, &address, err);
+    if (r == 0) /* of somebody who was killed between the two steps */
+        r = remove_stale(&address, err);
+    if (r == 0)
+        r = bind_there(&address, &fd, ret_stat, err);
+    if (r < 0)
+        return r;
+    if (rename(beside, path) < 0) {
+        r = error_errno(err, errno, "cannot rename %s to %s", beside, path);
+        (void)unlink(beside); /* just made */
+        return r;
+    }
+    *ret_fd = fd;
+    fd = -1;
+    return 0;
+}
+
+int unix_listen(const char *path, bool take_over, int *ret_fd,
+                struct unix_file *ret_file, struct error *err)
 {
     struct sockaddr_un address;
     struct stat st;
@@ -82,26 +150,17 @@ int unix_listen(const char *path, int *ret_fd, struct unix_file *ret_file,
     cleanup_fd int lock = lock_folder(path, err);
     if (lock < 0)
         return lock;
-    r = remove_stale(&address, err);
+    if (take_over) {
+        r = replace(path, ret_fd, &st, err);
+    } else {
+        r = remove_stale(&address, err);
+        if (r == 0)
+            r = bind_there(&address, ret_fd, &st, err);
+    }
     if (r < 0)
         return r;
-    cleanup_fd int fd = socket(AF_UNIX,
-                               SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    /* the file gets the mode that the socket has: there is no moment in which
-     * others could connect */
-    if (fd < 0 || fchmod(fd, 0600) < 0 ||
-        bind(fd, (const struct sockaddr *)&address, sizeof address) < 0 ||
-        lstat(path, &st) < 0)
-        return error_errno(err, errno, "cannot listen on \"unix:%s\"", path);
-    if (listen(fd, BACKLOG) < 0) {
-        r = error_errno(err, errno, "cannot listen on \"unix:%s\"", path);
-        (void)unlink(path); /* just made */
-        return r;
-    }
     *ret_file = (struct unix_file){
         .path = xstrdup(path), .device = st.st_dev, .inode = st.st_ino};
-    *ret_fd = fd;
-    fd = -1;
     return 0;
 }
 
@@ -113,6 +172,22 @@ void unix_file_fini(struct unix_file *file)
         (void)unlink(file->path); /* who starts next would remove it */
     free(file->path);
     file->path = NULL;
+}
+
+int unix_connect(const char *path)
+{
+    struct sockaddr_un address;
+    if (address_fill(path, &address, NULL) < 0)
+        return -EINVAL;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    if (connect(fd, (const struct sockaddr *)&address, sizeof address) < 0) {
+        int r = -errno;
+        (void)close(fd);
+        return r;
+    }
+    return fd;
 }
 
 uid_t unix_peer(int fd)
