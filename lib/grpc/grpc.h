@@ -13,6 +13,7 @@
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
+#include "lib/h2/grpc_code.h"
 
 enum {
     GRPC_REPLY_MAX = 16 << 20,   /* bytes of one message */
@@ -20,25 +21,6 @@ enum {
     GRPC_MESSAGE_MAX = 512,      /* of grpc-message what is kept */
     GRPC_CONNECT_MS = 3000,
 };
-
-/* The codes that we look at; a server may send others. */
-enum grpc_code {
-    GRPC_OK = 0,
-    GRPC_CANCELLED = 1,
-    GRPC_UNKNOWN = 2,
-    GRPC_INVALID_ARGUMENT = 3,
-    GRPC_DEADLINE_EXCEEDED = 4,
-    GRPC_NOT_FOUND = 5,
-    GRPC_ALREADY_EXISTS = 6,
-    GRPC_PERMISSION_DENIED = 7,
-    GRPC_RESOURCE_EXHAUSTED = 8,
-    GRPC_FAILED_PRECONDITION = 9,
-    GRPC_ABORTED = 10,
-    GRPC_UNIMPLEMENTED = 12,
-    GRPC_INTERNAL = 13,
-    GRPC_UNAVAILABLE = 14,
-};
-const char *grpc_code_name(int code); /* "UNAVAILABLE"; "code 42" for others */
 
 /* Texts are borrowed and must outlive it; files are read again for each new
  * connection. */

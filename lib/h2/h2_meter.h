@@ -1,11 +1,11 @@
-/* httpd_h2_meter - watches what a client sends over an HTTP/2 connection, frame
+/* h2_meter - watches what a client sends over an HTTP/2 connection, frame
  * by frame, and what that may cost.  Pure.
  *
  * Frames that carry no request (PING, SETTINGS, RST_STREAM, PRIORITY, empty
  * DATA, unknown ones …) are paid from a budget that fills up with time; a
  * client that lives on them has none left soon. */
-#ifndef BIGA_LIB_HTTP_HTTPD_H2_METER_H
-#define BIGA_LIB_HTTP_HTTPD_H2_METER_H
+#ifndef BIGA_LIB_H2_H2_METER_H
+#define BIGA_LIB_H2_H2_METER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "lib/http/httpd_h2_meter.h"
+#include "lib/h2/h2_meter.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
