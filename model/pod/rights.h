@@ -1,7 +1,7 @@
 /* rights - what pods may ask for beyond what every pod has: the operator says
  * so, as a pod that is privileged has the place that it runs on.  Pure. */
-#ifndef BIGA_ADVERTISER_ACT_POD_RIGHTS_H
-#define BIGA_ADVERTISER_ACT_POD_RIGHTS_H
+#ifndef BIGA_MODEL_POD_RIGHTS_H
+#define BIGA_MODEL_POD_RIGHTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

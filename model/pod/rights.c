@@ -1,4 +1,4 @@
-#include "advertiser/act/pod/rights.h"
+#include "model/pod/rights.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "advertiser/act/pod/rights.h"
 #include "lib/base/mem.h"
+#include "model/pod/rights.h"
 
 static const struct {
     const char *spec; /* members of the spec */
@@ -58,7 +58,7 @@ static struct rights granted(const char *text)
     return r;
 }
 
-Test(act_rights, what_is_beyond_the_usual_is_refused)
+Test(rights, what_is_beyond_the_usual_is_refused)
 {
     for (size_t i = 0; i < ARRAY_LEN(pods); i++) {
         cleanup_with(podspec) struct podspec *spec = parse(i);
@@ -76,7 +76,7 @@ Test(act_rights, what_is_beyond_the_usual_is_refused)
     }
 }
 
-Test(act_rights, what_is_granted_is_taken_alone)
+Test(rights, what_is_granted_is_taken_alone)
 {
     for (size_t i = 0; i < ARRAY_LEN(pods); i++)
         for (size_t k = 0; k < ARRAY_LEN(pods); k++) {
@@ -94,7 +94,7 @@ Test(act_rights, what_is_granted_is_taken_alone)
         }
 }
 
-Test(act_rights, words)
+Test(rights, words)
 {
     static const char *const wrong[] = {
         "all",      "Privileged", "NET_ADMIN,,KILL",
