@@ -63,14 +63,15 @@ below     = $(filter-out %/main.c,$(sort $(shell find $(1) -name '*.c')))
 SRC_LIB        := $(call below,$(wildcard lib))
 SRC_MODEL      := $(call below,model)
 SRC_ADVERTISER := $(call below,advertiser)
+SRC_ROUTER     := $(call below,$(wildcard router))
 SRC_EXTENDER   := $(call below,extender)
 SRC_CLI        := $(call below,cli)
 SRC_REPLAY     := $(call below,bench/replay)
 SRC_TESTLIB    := $(call below,tests/lib)
 SRC_CARD       := $(call below,card)
 SRC_UNIT       := $(call below,tests/unit)
-SRC_ALL        := $(sort $(shell find $(wildcard lib) model advertiser extender \
-                    cli card bench tests -name '*.c'))
+SRC_ALL        := $(sort $(shell find $(wildcard lib) model advertiser router \
+                    extender cli card bench tests -name '*.c'))
 UNIT  := $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(SRC_UNIT)))
 FUZZ  := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 RACE  := $(patsubst tests/race/%.c,$(BUILD)/race/%,$(wildcard tests/race/race_*.c))
@@ -79,6 +80,7 @@ E2E   := $(wildcard tests/e2e/*.sh)
 KUBE  := $(wildcard tests/kube/test_*.py)
 CARDS := $(wildcard tests/cards/test_*.py)
 NAMES := $(if $(wildcard advertiser/main.c),biga-advertiser) \
+         $(if $(wildcard router/main.c),biga-cri) \
          $(if $(wildcard extender/main.c),biga-extender) \
          $(if $(wildcard cli/main.c),biga) \
          $(if $(wildcard bench/replay/main.c),biga-replay)
@@ -90,7 +92,8 @@ MAN      := $(NAMES:%=$(BUILD)/man/%.1)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 LIBS := $(BUILD)/libbiga-replay.a $(BUILD)/libbiga-cli.a $(BUILD)/libbiga-extender.a \
-        $(BUILD)/libbiga-advertiser.a $(BUILD)/libbiga-model.a $(BUILD)/libbiga-lib.a
+        $(BUILD)/libbiga-router.a $(BUILD)/libbiga-advertiser.a \
+        $(BUILD)/libbiga-model.a $(BUILD)/libbiga-lib.a
 
 FP := build-fp
 
@@ -125,6 +128,7 @@ $(BUILD)/obj/%.o: %.c | $(BUILD)/.setup
 $(BUILD)/libbiga-lib.a:        $(call obj,$(SRC_LIB))
 $(BUILD)/libbiga-model.a:      $(call obj,$(SRC_MODEL))
 $(BUILD)/libbiga-advertiser.a: $(call obj,$(SRC_ADVERTISER))
+$(BUILD)/libbiga-router.a:     $(call obj,$(SRC_ROUTER))
 $(BUILD)/libbiga-extender.a:   $(call obj,$(SRC_EXTENDER))
 $(BUILD)/libbiga-cli.a:        $(call obj,$(SRC_CLI))
 $(BUILD)/libbiga-replay.a:     $(call obj,$(SRC_REPLAY))
@@ -140,6 +144,11 @@ link = $(LINK) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) \
        -Wl,--end-group $(PKG_SOME) $(PKG_LIBS)
 
 $(BUILD)/biga-advertiser: $(BUILD)/obj/advertiser/main.o \
+    $(BUILD)/libbiga-advertiser.a $(BUILD)/libbiga-model.a \
+    $(BUILD)/libbiga-lib.a
+# the kubelet's endpoint is small: it carries no library that it does not use
+$(BUILD)/biga-cri: LINK += -Wl,--as-needed
+$(BUILD)/biga-cri: $(BUILD)/obj/router/main.o $(BUILD)/libbiga-router.a \
     $(BUILD)/libbiga-advertiser.a $(BUILD)/libbiga-model.a \
     $(BUILD)/libbiga-lib.a
 $(BUILD)/biga-extender: $(BUILD)/obj/extender/main.o \
@@ -370,8 +379,8 @@ uninstall:
 	    $(NAMES:%=$(COMP)/%)
 	rm -rf $(DATA)
 
-FORMATTED = $(sort $(shell find $(wildcard lib) model advertiser extender cli \
-    card bench tests -name '*.[ch]'))
+FORMATTED = $(sort $(shell find $(wildcard lib) model advertiser router extender \
+    cli card bench tests -name '*.[ch]'))
 format:
 	clang-format -i $(FORMATTED)
 format-check:
