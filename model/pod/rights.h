@@ -26,4 +26,15 @@ int rights_parse(const char *text, struct rights *ret_rights,
 int rights_check(const struct rights *rights, const struct podspec *spec,
                  struct error *err);
 
+/* What a container, or whoever runs it, asks for. */
+struct rights_asked {
+    bool host_pid, host_ipc, privileged;
+    const char *const *cap_add; /* "NET_ADMIN" … */
+    size_t n_cap_add;
+};
+/* The same of that; `path` is what errors call it. */
+int rights_check_asked(const struct rights *rights,
+                       const struct rights_asked *asked, const char *path,
+                       struct error *err);
+
 #endif

@@ -94,6 +94,26 @@ Test(rights, what_is_granted_is_taken_alone)
         }
 }
 
+/* As a kubelet asks a runtime, which has no Pod. */
+Test(rights, one_container_alone)
+{
+    static const char *const caps[] = {"KILL", "NET_ADMIN"};
+    const struct rights none = granted(NULL), admin = granted("NET_ADMIN"),
+                        pid = granted("host-pid");
+    const struct rights_asked adds = {.cap_add = caps, .n_cap_add = 2},
+                              sees = {.host_pid = true};
+    struct error err = {0};
+    cr_expect_eq(rights_check_asked(&none, &adds, "container \"c\"", &err),
+                 -EPERM);
+    cr_expect(strstr(err.text, "container \"c\".securityContext.capabilities."
+                               "add[1]: is \"NET_ADMIN\""),
+              "%s", err.text);
+    cr_expect_eq(rights_check_asked(&admin, &adds, "c", &err), 0);
+    cr_expect_eq(rights_check_asked(&admin, &sees, "c", &err), -EPERM);
+    cr_expect(strstr(err.text, "--allow host-pid"), "%s", err.text);
+    cr_expect_eq(rights_check_asked(&pid, &sees, "c", &err), 0);
+}
+
 Test(rights, words)
 {
     static const char *const wrong[] = {
