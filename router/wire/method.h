@@ -21,8 +21,8 @@ enum method_key {
 
 /* What is done with it when it is about something of a remote. */
 enum method_way {
-    METHOD_HOME,      /* never about a remote: relayed to the home */
-    METHOD_PASS,      /* the request goes there as it is, so does the reply */
+    METHOD_HOME, /* never about a remote: relayed to the home */
+    METHOD_PASS, /* the request goes there as it is; the reply is checked */
     METHOD_TRANSLATE, /* to_remote and from_remote */
     METHOD_KNOWN,     /* answered from what is known of the remote */
     METHOD_MERGE,     /* a list: the home's reply, and what is known of all
