@@ -21,6 +21,7 @@
 #include "lib/base/error.h"
 #include "lib/base/proto.h"
 #include "lib/base/str.h"
+#include "router/wire/list_item.h"
 #include "router/wire/method.h"
 
 enum {
@@ -74,8 +75,7 @@ int from_remote_mounts(struct proto_bytes request, struct str *out,
                        struct error *err);
 
 /* One item of a list, as it is told (told.h); borrowed for the call. */
-typedef void from_remote_item_f(void *ctx, const char *id,
-                                struct proto_bytes item);
+typedef void from_remote_item_f(void *ctx, const struct list_item *item);
 /* A reply of `m`, one of METHOD_MERGE, of either form (List…, Stream…).  An
  * item that is wrong, or of which two have the same id, is left out, counted,
  * and the first of them told in `err`: then 1. */

@@ -44,6 +44,6 @@ int told_list_begin(struct told_list *l, const struct method *m,
                     struct proto_bytes home, size_t n_remotes, struct str *out,
                     struct error *err);
 void told_list_remote(struct told_list *l); /* the next remote's begin */
-void told_list_add(struct told_list *l, struct proto_bytes item);
+void told_list_add(struct told_list *l, const struct list_item *item);
 
 #endif
