@@ -1,7 +1,7 @@
 /* rights - what pods may ask for beyond what every pod has: the operator says
  * so, as a pod that is privileged has the place that it runs on.  Pure. */
-#ifndef BIGA_ADVERTISER_ACT_POD_RIGHTS_H
-#define BIGA_ADVERTISER_ACT_POD_RIGHTS_H
+#ifndef BIGA_MODEL_POD_RIGHTS_H
+#define BIGA_MODEL_POD_RIGHTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +25,16 @@ int rights_parse(const char *text, struct rights *ret_rights,
  * the setting that would allow it. */
 int rights_check(const struct rights *rights, const struct podspec *spec,
                  struct error *err);
+
+/* What a container, or whoever runs it, asks for. */
+struct rights_asked {
+    bool host_pid, host_ipc, privileged;
+    const char *const *cap_add; /* "NET_ADMIN" … */
+    size_t n_cap_add;
+};
+/* The same of that; `path` is what errors call it. */
+int rights_check_asked(const struct rights *rights,
+                       const struct rights_asked *asked, const char *path,
+                       struct error *err);
 
 #endif

@@ -1,4 +1,4 @@
-#include "advertiser/act/pod/rights.h"
+#include "model/pod/rights.h"
 
 #include <errno.h>
 #include <string.h>
@@ -106,34 +106,46 @@ static int refuse(struct error *err, const char *path, const char *word)
 {
     return error_set(err, EPERM,
                      "%s may not be asked for on this node: its operator "
-                     "would have to start the advertiser with --allow %s",
+                     "would have to give --allow %s",
                      path, word);
 }
 
-static int check_container(const struct rights *r,
-                           const struct podspec_container *c, const char *path,
-                           struct error *err)
+int rights_check_asked(const struct rights *rights,
+                       const struct rights_asked *asked, const char *path,
+                       struct error *err)
 {
-    uint64_t allowed = r->privileged ? UINT64_MAX : r->capabilities;
+    uint64_t allowed = rights->privileged ? UINT64_MAX : rights->capabilities;
     for (size_t i = 0; i < ARRAY_LEN(usual); i++)
         allowed |= capability(usual[i], strlen(usual[i]));
-    if (c->privileged && !r->privileged) {
+    if (asked->host_pid && !rights->host_pid)
+        return refuse(err, "spec.hostPID: is true, which", "host-pid");
+    if (asked->host_ipc && !rights->host_ipc)
+        return refuse(err, "spec.hostIPC: is true, which", "host-ipc");
+    if (asked->privileged && !rights->privileged) {
         cleanup_free char *at =
             xasprintf("%s.securityContext.privileged: is true, which", path);
         return refuse(err, at, "privileged");
     }
-    for (size_t i = 0; c->cap_add && c->cap_add[i]; i++) {
-        const char *name = c->cap_add[i];
-        uint64_t asked = capability(name, strlen(name));
-        if (asked ? (allowed & asked) == asked : allowed == UINT64_MAX)
+    for (size_t i = 0; i < asked->n_cap_add; i++) {
+        const char *name = asked->cap_add[i];
+        uint64_t bits = capability(name, strlen(name));
+        if (bits ? (allowed & bits) == bits : allowed == UINT64_MAX)
             continue;
         cleanup_free char *at =
             xasprintf("%s.securityContext.capabilities.add[%zu]: is \"%s\", "
                       "which",
                       path, i, name);
-        return refuse(err, at, asked ? name : "ALL");
+        return refuse(err, at, bits ? name : "ALL");
     }
     return 0;
+}
+
+static size_t count(char *const *list)
+{
+    size_t n = 0;
+    while (list && list[n])
+        n++;
+    return n;
 }
 
 static int check_containers(const struct rights *r,
@@ -142,7 +154,12 @@ static int check_containers(const struct rights *r,
 {
     for (size_t i = 0; i < n; i++) {
         cleanup_free char *path = xasprintf("spec.%s[%zu]", member, i);
-        int e = check_container(r, &list[i], path, err);
+        const struct rights_asked asked = {
+            .privileged = list[i].privileged,
+            .cap_add = (const char *const *)list[i].cap_add,
+            .n_cap_add = count(list[i].cap_add),
+        };
+        int e = rights_check_asked(r, &asked, path, err);
         if (e < 0)
             return e;
     }
@@ -152,11 +169,13 @@ static int check_containers(const struct rights *r,
 int rights_check(const struct rights *rights, const struct podspec *spec,
                  struct error *err)
 {
-    if (spec->host_pid && !rights->host_pid)
-        return refuse(err, "spec.hostPID: is true, which", "host-pid");
-    if (spec->host_ipc && !rights->host_ipc)
-        return refuse(err, "spec.hostIPC: is true, which", "host-ipc");
-    int e = check_containers(rights, spec->init, spec->n_init, "initContainers",
+    const struct rights_asked pod = {
+        .host_pid = spec->host_pid,
+        .host_ipc = spec->host_ipc,
+    };
+    int e = rights_check_asked(rights, &pod, "spec", err);
+    if (e == 0)
+        e = check_containers(rights, spec->init, spec->n_init, "initContainers",
                              err);
     return e < 0 ? e
                  : check_containers(rights, spec->containers,

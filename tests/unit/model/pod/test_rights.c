@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "advertiser/act/pod/rights.h"
 #include "lib/base/mem.h"
+#include "model/pod/rights.h"
 
 static const struct {
     const char *spec; /* members of the spec */
@@ -58,7 +58,7 @@ static struct rights granted(const char *text)
     return r;
 }
 
-Test(act_rights, what_is_beyond_the_usual_is_refused)
+Test(rights, what_is_beyond_the_usual_is_refused)
 {
     for (size_t i = 0; i < ARRAY_LEN(pods); i++) {
         cleanup_with(podspec) struct podspec *spec = parse(i);
@@ -76,7 +76,7 @@ Test(act_rights, what_is_beyond_the_usual_is_refused)
     }
 }
 
-Test(act_rights, what_is_granted_is_taken_alone)
+Test(rights, what_is_granted_is_taken_alone)
 {
     for (size_t i = 0; i < ARRAY_LEN(pods); i++)
         for (size_t k = 0; k < ARRAY_LEN(pods); k++) {
@@ -94,7 +94,27 @@ Test(act_rights, what_is_granted_is_taken_alone)
         }
 }
 
-Test(act_rights, words)
+/* As a kubelet asks a runtime, which has no Pod. */
+Test(rights, one_container_alone)
+{
+    static const char *const caps[] = {"KILL", "NET_ADMIN"};
+    const struct rights none = granted(NULL), admin = granted("NET_ADMIN"),
+                        pid = granted("host-pid");
+    const struct rights_asked adds = {.cap_add = caps, .n_cap_add = 2},
+                              sees = {.host_pid = true};
+    struct error err = {0};
+    cr_expect_eq(rights_check_asked(&none, &adds, "container \"c\"", &err),
+                 -EPERM);
+    cr_expect(strstr(err.text, "container \"c\".securityContext.capabilities."
+                               "add[1]: is \"NET_ADMIN\""),
+              "%s", err.text);
+    cr_expect_eq(rights_check_asked(&admin, &adds, "c", &err), 0);
+    cr_expect_eq(rights_check_asked(&admin, &sees, "c", &err), -EPERM);
+    cr_expect(strstr(err.text, "--allow host-pid"), "%s", err.text);
+    cr_expect_eq(rights_check_asked(&pid, &sees, "c", &err), 0);
+}
+
+Test(rights, words)
 {
     static const char *const wrong[] = {
         "all",      "Privileged", "NET_ADMIN,,KILL",
