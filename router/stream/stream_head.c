@@ -318,3 +318,158 @@ void stream_request_write(const struct stream_request *rq,
     add_request_fields(&rq->head, origin, out);
     str_addf(out, "%s\r\n", post ? "Content-Length: 0\r\n" : "");
 }
+
+/* --- answers ---------------------------------------------------------------------- */
+
+static int bad_answer(struct error *err, const char *why, struct piece p)
+{
+    return error_set(err, EPROTO, "%s: \"%.*s\"", why,
+                     (int)(p.len < 64 ? p.len : 64), p.at);
+}
+
+static int status_read(struct stream_answer *a, struct error *err)
+{
+    const struct stream_head *head = &a->head;
+    struct piece version = {head->words[0], head->lens[0]};
+    struct piece status = {head->words[1], head->lens[1]};
+    if (!piece_is(version, "HTTP/1.1"))
+        return bad_answer(err, "its answer is not of HTTP/1.1", version);
+    if (status.len != 3)
+        return bad_answer(err, "its answer has no status", status);
+    a->status = 0;
+    for (size_t i = 0; i < 3; i++) {
+        if (status.at[i] < '0' || status.at[i] > '9')
+            return bad_answer(err, "its answer has no status", status);
+        a->status = a->status * 10 + (status.at[i] - '0');
+    }
+    if (a->status != 101 && (a->status < 400 || a->status > 599))
+        return bad_answer(err, "it answered neither 101 nor an error", status);
+    return 0;
+}
+
+static int protocol_read(struct stream_answer *a, const char *upgrade,
+                         struct error *err)
+{
+    struct piece value = {"", 0}, up = {"", 0};
+    bool socket = strcmp(upgrade, "websocket") == 0;
+    if (field_find(&a->head, "Upgrade", &up) != 1 || !piece_is(up, upgrade) ||
+        !says_upgrade(&a->head))
+        return bad_answer(err, "it upgrades to something else", up);
+    if (field_find(&a->head,
+                   socket ? "Sec-WebSocket-Protocol"
+                          : "X-Stream-Protocol-Version",
+                   &value) > 1 ||
+        value.len >= sizeof a->protocol)
+        return bad_answer(err, "it names no protocol for the stream", value);
+    memcpy(a->protocol, value.at, value.len);
+    a->protocol[value.len] = '\0';
+    return 0;
+}
+
+/* The body of an error: how long it is must be said in one way. */
+static int framing_read(struct stream_answer *a, struct error *err)
+{
+    struct piece length = {"", 0}, encoding = {"", 0};
+    unsigned n = field_find(&a->head, "Content-Length", &length);
+    unsigned m = field_find(&a->head, "Transfer-Encoding", &encoding);
+    a->chunked = m == 1;
+    a->length = UINT64_MAX;
+    if (n + m > 1 || (m == 1 && !piece_is(encoding, "chunked")))
+        return bad_answer(err, "its answer's length is not clear", encoding);
+    if (n == 0)
+        return 0;
+    a->length = 0;
+    for (size_t i = 0; i < length.len; i++) {
+        char c = length.at[i];
+        if (c < '0' || c > '9' || a->length > UINT32_MAX)
+            return bad_answer(err, "its answer's length is none", length);
+        a->length = a->length * 10 + (unsigned)(c - '0');
+    }
+    return length.len > 0
+               ? 0
+               : bad_answer(err, "its answer's length is none", length);
+}
+
+int stream_answer_read(const char *data, size_t size, const char *upgrade,
+                       struct stream_answer *ret_answer, struct error *err)
+{
+    struct stream_answer *a = ret_answer;
+    struct error why;
+    a->protocol[0] = '\0';
+    a->chunked = false;
+    a->length = 0;
+    if (head_read(data, size, &a->head, &why) < 0)
+        return error_set(err, EPROTO, "its answer: %s", why.text);
+    int r = status_read(a, err);
+    if (r == 0)
+        r = a->status == 101 ? protocol_read(a, upgrade, err)
+                             : framing_read(a, err);
+    return r;
+}
+
+static void add_framing(const struct stream_answer *a, struct str *out)
+{
+    if (a->chunked)
+        str_add(out, "Transfer-Encoding: chunked\r\n");
+    else if (a->length != UINT64_MAX)
+        str_addf(out, "Content-Length: %llu\r\n",
+                 (unsigned long long)a->length);
+}
+
+void stream_answer_write(const struct stream_answer *a, const char *upgrade,
+                         struct str *out)
+{
+    const struct stream_head *head = &a->head;
+    bool switches = a->status == 101;
+    str_addf(out, "HTTP/1.1 %d ", a->status);
+    str_add_n(out, head->words[2], head->lens[2]);
+    str_add(out, "\r\n");
+    if (switches)
+        str_addf(out, "Connection: Upgrade\r\nUpgrade: %s\r\n", upgrade);
+    else
+        str_add(out, "Connection: close\r\n");
+    for (size_t i = 0; i < head->n_fields; i++) {
+        const struct stream_field *f = &head->fields[i];
+        if (is_of_streaming(f) ||
+            piece_is(name_of(f), "X-Accepted-Stream-Protocol-Versions") ||
+            (!switches && piece_is(name_of(f), "Content-Type")))
+            add_field(f, out);
+    }
+    if (!switches)
+        add_framing(a, out);
+    str_add(out, "\r\n");
+}
+
+/* --- our own word -------------------------------------------------------------------- */
+
+static const char *reason_of(int status)
+{
+    static const struct {
+        int status;
+        const char *reason;
+    } reasons[] = {
+        {400, "Bad Request"},      {403, "Forbidden"},
+        {404, "Not Found"},        {405, "Method Not Allowed"},
+        {408, "Request Timeout"},  {413, "Content Too Large"},
+        {426, "Upgrade Required"}, {431, "Request Header Fields Too Large"},
+        {502, "Bad Gateway"},      {503, "Service Unavailable"},
+        {504, "Gateway Timeout"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
+        if (reasons[i].status == status)
+            return reasons[i].reason;
+    return "Error";
+}
+
+void stream_refusal_write(int status, const char *text, struct str *out)
+{
+    size_t len = strnlen(text, STREAM_REFUSAL_MAX / 2);
+    str_addf(out,
+             "HTTP/1.1 %d %s\r\nConnection: close\r\n"
+             "Content-Type: text/plain; charset=utf-8\r\n%s"
+             "Content-Length: %zu\r\n\r\n",
+             status, reason_of(status),
+             status == 426 ? "Upgrade: SPDY/3.1, websocket\r\n" : "", len + 1);
+    str_add_n(out, text, len);
+    str_add_c(out, '\n');
+}
