@@ -15,7 +15,10 @@
 
 #include "lib/base/str.h"
 
-enum { STREAM_WORD_MAX = 1 << 10 }; /* bytes of all that is said */
+enum {
+    STREAM_WORD_TEXT = 256,    /* of a text what is said */
+    STREAM_WORD_MAX = 4 << 10, /* bytes of all that is said */
+};
 
 struct stream_word {
     enum { STREAM_WORD_NONE, STREAM_WORD_SPDY, STREAM_WORD_WS } frames;
@@ -23,9 +26,9 @@ struct stream_word {
      * Kubernetes, plain, or not at all. */
     enum { STREAM_WORD_MUTE, STREAM_WORD_PLAIN, STREAM_WORD_STATUS } form;
     bool base64;
-    uint64_t left;           /* bytes of this frame that are to come */
-    unsigned char start[14]; /* how this frame begins */
+    unsigned char start[14]; /* of a frame, until that much is there */
     unsigned n_start;
+    uint64_t left; /* bytes of the frame that are to come */
     bool fragment; /* WebSocket: a message is not complete */
     bool open;     /* SPDY: the error stream can be written to */
     bool ended;    /* nothing may follow */
