@@ -4,17 +4,17 @@
 #define BIGA_ROUTER_STREAM_STREAM_CREDS_H
 
 #include <gnutls/gnutls.h>
-#include <stdbool.h>
 
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 
-/* Paths of PEM files, as grpc_config has them. */
 struct stream_creds_config {
-    const char *ca, *cert, *key; /* cert and key NULL: none is shown */
+    const char *host; /* name or address that the certificate must be for */
+    /* Paths of PEM files, as grpc_config has them; cert and key NULL: none is
+     * shown. */
+    const char *ca, *cert, *key;
 };
-/* Immutable; shared by the connections that are made with it. */
-struct stream_creds;
+struct stream_creds; /* immutable */
 /* Reads the files, which may block.  -EKEYREJECTED and a text that names the
  * file: it cannot be read or is not what it should be. */
 int stream_creds_create(const struct stream_creds_config *config,
@@ -22,10 +22,9 @@ int stream_creds_create(const struct stream_creds_config *config,
 void stream_creds_destroy(struct stream_creds *c); /* NULL allowed */
 DEFINE_CLEANUP(stream_creds, struct stream_creds *, stream_creds_destroy)
 
-/* Set up a client's session: TLS 1.2 or 1.3, the server's certificate must be
- * of our authority, for servers, and for `host`, a name or an address, which
- * together with `c` outlives the session. -errno. */
-int stream_creds_use(const struct stream_creds *c, gnutls_session_t session,
-                     const char *host);
+/* Set up a client's session: TLS 1.2 or 1.3; the server's certificate must be
+ * of our authority, for servers, and for the host.  `c` must outlive the
+ * session.  Negative: a code of GnuTLS. */
+int stream_creds_use(const struct stream_creds *c, gnutls_session_t session);
 
 #endif
