@@ -63,14 +63,15 @@ below     = $(filter-out %/main.c,$(sort $(shell find $(1) -name '*.c')))
 SRC_LIB        := $(call below,$(wildcard lib))
 SRC_MODEL      := $(call below,model)
 SRC_ADVERTISER := $(call below,advertiser)
+SRC_ROUTER     := $(call below,$(wildcard router))
 SRC_EXTENDER   := $(call below,extender)
 SRC_CLI        := $(call below,cli)
 SRC_REPLAY     := $(call below,bench/replay)
 SRC_TESTLIB    := $(call below,tests/lib)
 SRC_CARD       := $(call below,card)
 SRC_UNIT       := $(call below,tests/unit)
-SRC_ALL        := $(sort $(shell find $(wildcard lib) model advertiser extender \
-                    cli card bench tests -name '*.c'))
+SRC_ALL        := $(sort $(shell find $(wildcard lib) model advertiser router \
+                    extender cli card bench tests -name '*.c'))
 UNIT  := $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(SRC_UNIT)))
 FUZZ  := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 RACE  := $(patsubst tests/race/%.c,$(BUILD)/race/%,$(wildcard tests/race/race_*.c))
@@ -90,7 +91,8 @@ MAN      := $(NAMES:%=$(BUILD)/man/%.1)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 LIBS := $(BUILD)/libbiga-replay.a $(BUILD)/libbiga-cli.a $(BUILD)/libbiga-extender.a \
-        $(BUILD)/libbiga-advertiser.a $(BUILD)/libbiga-model.a $(BUILD)/libbiga-lib.a
+        $(BUILD)/libbiga-router.a $(BUILD)/libbiga-advertiser.a \
+        $(BUILD)/libbiga-model.a $(BUILD)/libbiga-lib.a
 
 FP := build-fp
 
@@ -125,6 +127,7 @@ $(BUILD)/obj/%.o: %.c | $(BUILD)/.setup
 $(BUILD)/libbiga-lib.a:        $(call obj,$(SRC_LIB))
 $(BUILD)/libbiga-model.a:      $(call obj,$(SRC_MODEL))
 $(BUILD)/libbiga-advertiser.a: $(call obj,$(SRC_ADVERTISER))
+$(BUILD)/libbiga-router.a:     $(call obj,$(SRC_ROUTER))
 $(BUILD)/libbiga-extender.a:   $(call obj,$(SRC_EXTENDER))
 $(BUILD)/libbiga-cli.a:        $(call obj,$(SRC_CLI))
 $(BUILD)/libbiga-replay.a:     $(call obj,$(SRC_REPLAY))
@@ -370,8 +373,8 @@ uninstall:
 	    $(NAMES:%=$(COMP)/%)
 	rm -rf $(DATA)
 
-FORMATTED = $(sort $(shell find $(wildcard lib) model advertiser extender cli \
-    card bench tests -name '*.[ch]'))
+FORMATTED = $(sort $(shell find $(wildcard lib) model advertiser router extender \
+    cli card bench tests -name '*.[ch]'))
 format:
 	clang-format -i $(FORMATTED)
 format-check:
