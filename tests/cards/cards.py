@@ -500,6 +500,12 @@ class Rack:
         os.makedirs(keeper.RECORDS, mode=0o700, exist_ok=True)
         keeper.write_record(self.record_path, self.record)
 
+    def keep_logs(self):
+        """Logs stay when the rack ends."""
+        with self.lock:
+            self.record["keep_logs"] = True
+            self._write_record()
+
     def hold(self, pid):
         with self.lock:
             self.record["holders"].append([pid, start_time(pid)])

@@ -179,9 +179,9 @@ def undo(path, held=None, record=None):
         if os.path.exists(f"/run/netns/{name}"):
             subprocess.run(["ip", "netns", "del", name], check=False)
     if record.get("keep_logs"):
-        for place in glob.glob(os.path.join(folder, "*", "lib")) \
-                + glob.glob(os.path.join(folder, "*", "run")):
-            shutil.rmtree(place, ignore_errors=True)
+        for name in ("*/lib", "*/run", "*/etcd", "registry"):
+            for place in glob.glob(os.path.join(folder, name)):
+                shutil.rmtree(place, ignore_errors=True)
     else:
         shutil.rmtree(folder, ignore_errors=True)
     if record.get("keep_logs") or not os.path.exists(folder):
