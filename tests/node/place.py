@@ -24,6 +24,12 @@ class Place:
         return found["spec"]["nodeName"] == cards.NODE and \
             found["status"]["podIP"].startswith("10.88.")
 
+    servers = 3  # pods that may serve the same port
+
+    def hostname(self, name):
+        """What a pod of that name has as its own."""
+        return name
+
     def addresses(self, n):
         """How many addresses n pods have there."""
         return n
