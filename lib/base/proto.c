@@ -111,6 +111,46 @@ int proto_find(struct proto_bytes message, uint32_t number,
     return e < 0 ? e : found;
 }
 
+int proto_read_pair(struct proto_bytes entry, struct proto_bytes *ret_key,
+                    struct proto_bytes *ret_value, struct error *err)
+{
+    struct proto_bytes parts[2] = {{"", 0}, {"", 0}};
+    struct proto_reader r;
+    struct proto_field f;
+    int e;
+    proto_reader_init(&r, entry);
+    while ((e = proto_next(&r, &f, err)) > 0)
+        if (f.kind == PROTO_BYTES && f.number <= 2)
+            parts[f.number - 1] = f.bytes;
+    if (e < 0)
+        return e;
+    *ret_key = parts[0];
+    *ret_value = parts[1];
+    return 0;
+}
+
+int proto_find_pair(struct proto_bytes message, uint32_t number,
+                    const char *key, struct proto_bytes *ret_value,
+                    struct error *err)
+{
+    struct proto_bytes found_key, value;
+    struct proto_reader r;
+    struct proto_field f;
+    int found = 0, e;
+    proto_reader_init(&r, message);
+    while ((e = proto_next(&r, &f, err)) > 0) {
+        if (f.number != number || f.kind != PROTO_BYTES)
+            continue;
+        if ((e = proto_read_pair(f.bytes, &found_key, &value, err)) < 0)
+            return e;
+        if (!proto_equals(found_key, key))
+            continue;
+        *ret_value = value;
+        found = 1;
+    }
+    return e < 0 ? e : found;
+}
+
 bool proto_is_text(struct proto_bytes text)
 {
     for (size_t i = 0, n; i < text.size; i += n) {

@@ -50,6 +50,15 @@ int proto_find(struct proto_bytes message, uint32_t number,
                enum proto_kind kind, struct proto_field *ret_field,
                struct error *err);
 
+/* An entry of a map<string, string>; "" what is not there.  0 or -EPROTO. */
+int proto_read_pair(struct proto_bytes entry, struct proto_bytes *ret_key,
+                    struct proto_bytes *ret_value, struct error *err);
+/* The value of a key in the map of that number, the last one: as proto_find().
+ */
+int proto_find_pair(struct proto_bytes message, uint32_t number,
+                    const char *key, struct proto_bytes *ret_value,
+                    struct error *err);
+
 /* Is it UTF-8 without NUL? */
 bool proto_is_text(struct proto_bytes text);
 bool proto_equals(struct proto_bytes bytes, const char *text);

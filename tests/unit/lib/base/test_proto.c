@@ -102,6 +102,24 @@ Test(proto, takes_the_last_of_several)
     cr_expect_eq(proto_find(of(&m), 2, PROTO_BYTES, &f, &err), 0);
 }
 
+Test(proto, finds_pairs)
+{
+    cleanup_str struct str m = STR_INIT(1024);
+    struct error err = {0};
+    struct proto_bytes value;
+    proto_add_pair(&m, 4, "a", "1");
+    proto_add_pair(&m, 4, "a", "2");
+    proto_add_pair(&m, 4, "b", "");
+    proto_add_pair(&m, 5, "c", "3");
+    cr_expect_eq(proto_find_pair(of(&m), 4, "a", &value, &err), 1);
+    cr_expect(proto_equals(value, "2"));
+    cr_expect_eq(proto_find_pair(of(&m), 4, "b", &value, &err), 1);
+    cr_expect(proto_equals(value, ""));
+    cr_expect_eq(proto_find_pair(of(&m), 4, "c", &value, &err), 0);
+    proto_add_text(&m, 4, "\x0a\x05");
+    cr_expect_eq(proto_find_pair(of(&m), 4, "a", &value, &err), -EPROTO);
+}
+
 Test(proto, reads_fixed_numbers)
 {
     struct error err = {0};
