@@ -70,15 +70,15 @@ def lacking():
     return None
 
 
-def require(*ways):
+def require(*ways, programs="kubelet"):
     """Ends a test where there can be no node, or not these ways: it is
     skipped.  Where there can be, it gets a network of its own, as
-    cards.require() says."""
+    cards.require() says.  programs: what it needs of binaries()."""
     reasons = [lacking()] + [WAYS[way].lacking() for way in ways if WAYS[way]]
     for why in filter(None, reasons):
         print(why)
         sys.exit(77)
-    binaries("kubelet")
+    binaries(programs)
     cards.require()
 
 
@@ -107,6 +107,25 @@ def make_cgroups(name):
                 shutil.copyfile(os.path.join(top, file), there)
 
 
+def write_cni(place, bridge, pods, gateway):
+    """Pods of a place hang on a bridge there, and their ports can be the
+    place's; what its containerd has to be told."""
+    folder = place.path("cni")
+    os.makedirs(folder, exist_ok=True)
+    plugins = [{"type": "bridge", "bridge": bridge, "isGateway": True,
+                "hairpinMode": True, "ipam": {
+                    "type": "host-local", "dataDir": "/var/lib/cni",
+                    "ranges": [[{"subnet": pods, "gateway": gateway}]],
+                    "routes": [{"dst": "0.0.0.0/0"}]}},
+               {"type": "portmap", "capabilities": {"portMappings": True}}]
+    with open(os.path.join(folder, "10-biga.conflist"), "w",
+              encoding="utf-8") as f:
+        json.dump({"cniVersion": "0.4.0", "name": "biga",
+                   "plugins": plugins}, f)
+    return ('[plugins."io.containerd.grpc.v1.cri".cni]\n'
+            f'  bin_dir = "{CNI}"\n  conf_dir = "{folder}"\n')
+
+
 # --- the host and its runtime ------------------------------------------------
 class NodeHost(cards.Host):
     """A host whose containerd has a network for pods."""
@@ -117,9 +136,6 @@ class NodeHost(cards.Host):
   sandbox_image = "{pause}"
   stream_server_address = "127.0.0.1"
   netns_mounts_under_state_dir = true
-[plugins."io.containerd.grpc.v1.cri".cni]
-  bin_dir = "{cni}"
-  conf_dir = "{conf}"
 [plugins."io.containerd.grpc.v1.cri".containerd]
   snapshotter = "native"
 [plugins."io.containerd.internal.v1.opt"]
@@ -128,27 +144,11 @@ class NodeHost(cards.Host):
 
     def __init__(self, rack):
         super().__init__(rack)
-        for folder in ("log", "cni", "sys"):
+        for folder in ("log", "sys"):
             os.makedirs(self.path(folder), exist_ok=True)
 
     def configuration(self):
-        return self.CONFIG.format(pause=images.PAUSE, cni=CNI,
-                                  conf=self.path("cni"))
-
-    def write_cni(self):
-        """Pods hang on a bridge of the host; their ports can be the
-        host's."""
-        plugins = [{"type": "bridge", "bridge": BRIDGE, "isGateway": True,
-                    "hairpinMode": True, "ipam": {
-                        "type": "host-local", "dataDir": "/var/lib/cni",
-                        "ranges": [[{"subnet": PODS, "gateway": ADDRESS}]],
-                        "routes": [{"dst": "0.0.0.0/0"}]}},
-                   {"type": "portmap", "capabilities": {
-                       "portMappings": True}}]
-        with open(self.path("cni", "10-biga.conflist"), "w",
-                  encoding="utf-8") as f:
-            json.dump({"cniVersion": "0.4.0", "name": "biga",
-                       "plugins": plugins}, f)
+        return self.CONFIG.format(pause=images.PAUSE)
 
     def more_mounts(self):
         lines = [f"mount --bind {self.path('log')} /var/log"]
@@ -162,10 +162,12 @@ class NodeHost(cards.Host):
 
 
 class NodeRack(cards.Rack):
-    """A rack whose places pull from one registry."""
+    """A rack whose places pull from one registry.  card_pods: whether cards
+    have a network for pods of their own."""
 
-    def __init__(self, n, folder=None, stays=False):
+    def __init__(self, n, folder=None, stays=False, card_pods=False):
         super().__init__(n, folder, stays, host=NodeHost)
+        self.card_pods = card_pods
         self.registry_port = free_port()
         self.cgroup = self.tag
         self.record["cgroups"] = [self.cgroup]
@@ -181,9 +183,20 @@ class NodeRack(cards.Rack):
         os.makedirs(os.path.join(where, "_default"), exist_ok=True)
         with open(os.path.join(where, "_default", "hosts.toml"), "w",
                   encoding="utf-8") as f:
-            f.write(f'server = "http://{address}:{self.registry_port}"\n')
-        return ('[plugins."io.containerd.grpc.v1.cri".registry]\n'
+            # containerd 1.6 wants a table here, whatever it says
+            url = f"http://{address}:{self.registry_port}"
+            f.write(f'server = "{url}"\n[host."{url}"]\n'
+                    '  capabilities = ["pull", "resolve"]\n')
+        text = ('[plugins."io.containerd.grpc.v1.cri".registry]\n'
                 f'  config_path = "{where}"\n')
+        if place is self.host:
+            text += write_cni(place, BRIDGE, PODS, ADDRESS)
+        elif self.card_pods:
+            pods = f"10.89.{place.index}"
+            text += write_cni(place, "pods0", pods + ".0/24", pods + ".1")
+            # the host finds them by the card's address
+            run("ip", "route", "add", pods + ".0/24", "via", place.address)
+        return text
 
 
 # --- the control plane ------------------------------------------------
@@ -264,11 +277,12 @@ WAYS = {"direct": None, "router": Router}
 # --- all of it ------------------------------------------------
 class Rig:
     """A node.  way: one of WAYS.  kubelet: members of its configuration that
-    are not as ours.  stays: it is left to run when the script ends."""
+    are not as ours.  card_pods: cards have a network for pods of their own.
+    stays: it is left to run when the script ends."""
 
     def __init__(self, n_cards=0, way="direct", folder=None, stays=False,
-                 kubelet=None, say=None):
-        self.rack = NodeRack(n_cards, folder, stays)
+                 kubelet=None, card_pods=False, say=None):
+        self.rack = NodeRack(n_cards, folder, stays, card_pods)
         self.c = NodeCluster(self.rack.kube())
         self.say = say or (lambda text: None)
         self.changes = kubelet or {}
@@ -294,23 +308,27 @@ class Rig:
 
     def start(self):
         """All of it, the node ready."""
+        self.start_runtimes()
+        self.c.say = self.say
+        self.c.start_for_nodes()
+        self.c.start_scheduler()
+        self.start_kubelet()
+        self.wait_ready()
+        self.say("the node is ready")
+        return self
+
+    def start_runtimes(self):
+        """What the kubelet dials, and all behind it, without a cluster."""
         make_cgroups(self.rack.cgroup)
         self._add_bridge()
-        self.rack.host.write_cni()
         self.rack.start()
         self.say(f"a host and {len(self.rack.cards)} cards are there")
         self.registry = Process(self.rack.folder, "registry", [
             sys.executable, "-B", os.path.join(HERE, "registry.py"),
             images.make(os.path.join(self.rack.folder, "registry")),
             self.rack.registry_port]).start()
-        self.c.say = self.say
-        self.c.start_for_nodes()
-        self.c.start_scheduler()
         if self.way:
             self.way.start()
-        self.start_kubelet()
-        self.wait_ready()
-        self.say("the node is ready")
         return self
 
     @staticmethod
@@ -371,7 +389,7 @@ class Rig:
                 os.path.join(binaries("kubelet"), "kubelet"),
                 "--config=" + config, "--hostname-override=" + NODE,
                 "--kubeconfig=" + self.c.kubeconfig(
-                    "kubelet", "system:node:" + NODE, ["system:nodes"]),
+                    "node-" + NODE, "system:node:" + NODE, ["system:nodes"]),
                 "--node-ip=" + ADDRESS, "--v=2"])
         self.kubelet.start()
         return self.kubelet
