@@ -338,6 +338,8 @@ class Rig:
         run("ip", "addr", "add", ADDRESS + "/" + PODS.split("/")[1], "dev",
             BRIDGE)
         run("ip", "link", "set", BRIDGE, "up")
+        # to Services, for kube-proxy to lead elsewhere
+        run("ip", "route", "add", "10.0.0.0/24", "dev", BRIDGE)
         with open("/proc/sys/net/ipv4/ip_forward", "w",
                   encoding="ascii") as f:
             f.write("1")
@@ -369,7 +371,6 @@ class Rig:
             "containerRuntimeEndpoint": self.endpoint,
             "cgroupDriver": "cgroupfs", "cgroupRoot": "/" + self.rack.cgroup,
             "failCgroupV1": False, "failSwapOn": False,
-            "localStorageCapacityIsolation": False,
             "clusterDomain": "cluster.local", "clusterDNS": ["10.0.0.10"],
             "volumePluginDir": "/var/lib/kubelet/plugins-exec",
             "oomScoreAdj": -999 if cards.may_lower_oom() else 0,
