@@ -27,6 +27,7 @@ sys.path.insert(1, os.path.join(os.path.dirname(HERE), "cards"))
 import cards  # noqa: E402
 import images  # noqa: E402
 import keeper  # noqa: E402
+import lab  # noqa: E402
 from cards import CLONE_NEWNET, NODE, ROOT, run  # noqa: E402
 from cluster import CONTROLLERS, Cluster, certs  # noqa: E402
 from pods import Talk, is_ready  # noqa: E402
@@ -287,8 +288,7 @@ class Rig:
         self.say = say or (lambda text: None)
         self.changes = kubelet or {}
         self.way = WAYS[way](self) if WAYS[way] else None
-        self.kubelet = self.proxy = self.registry = None
-        self.failed = False
+        self.kubelet = self.proxy = self.registry = self.biga = None
 
     # --- coming and going ------------------------------------------------
     def __enter__(self):
@@ -412,6 +412,29 @@ class Rig:
             "--config=" + config]).start()
         return self.proxy
 
+    def start_biga(self):
+        """Biga in the cluster, which places pods on this node's cards."""
+        self.biga = lab.Lab(self.c).install()
+        self.biga.extender()
+        self.biga.advertiser(
+            NODE, "--hostfile", self.rack.host_file(), "--card-file",
+            self.rack.card_file())
+        self.biga.wait_slices(1)
+        self.biga.start_service()
+        self.biga.leader()
+        self.c.scheduler.stop()
+        self.biga.start_scheduler()
+        self.say("Biga places pods on it")
+        return self.biga
+
+    def biga_env(self):
+        """What `biga` has to know to ask it."""
+        if not self.biga:
+            return {}
+        return {"BIGA_SERVER": self.biga.url("read"),
+                "BIGA_CA": self.biga.pki("ca.crt"),
+                "BIGA_TOKEN_FILE": self.biga.write_reader_token()}
+
     # --- what it says ---------------------------------------------------------
     def condition(self, kind="Ready"):
         """(status, message) of a condition of the node."""
@@ -453,7 +476,6 @@ class Rig:
 
     def tail(self):
         """The ends of all logs, for a check that failed."""
-        self.failed = True
         log = self.kubelet.text().splitlines() if self.kubelet else []
         bad = [line[:400] for line in log if line.startswith("E")]
         return [*(f"kubelet: {line}" for line in bad[-8:]),
