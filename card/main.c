@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "card/card.h"
+#include "card/follow.h"
 #include "card/volume.h"
 
 static int fail(const struct error *err)
@@ -20,6 +21,8 @@ static int usage(void)
                   "       biga-card memory DIR {NAME dMODE 0}...\n"
                   "       biga-card log PATH OFFSET MAX\n"
                   "       biga-card tail PATH MAX\n"
+                  "       biga-card follow DIR GEN SEQ START WAIT LINGER "
+                  "MAX FILE...\n"
                   "       biga-card rm DIR...\n"
                   "       biga-card volume DISK MEMORY PAD STEP...\n"
                   "       biga-card tree DISK MEMORY\n"
@@ -130,6 +133,8 @@ int main(int argc, char **argv)
         return do_log(argv[2], argv[3], argv[4]);
     if (argc == 4 && strcmp(word, "tail") == 0)
         return do_log(argv[2], NULL, argv[3]);
+    if (argc >= 3 && strcmp(word, "follow") == 0)
+        return card_follow_main(argc - 2, (const char *const *)argv + 2);
     if (argc >= 3 && strcmp(word, "rm") == 0)
         return do_remove(argc - 2, argv + 2);
     int status = card_volume_main(argc - 1, (const char *const *)(argv + 1));
