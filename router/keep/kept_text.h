@@ -33,7 +33,7 @@ void kept_text_write(const struct kept *k, struct str *out);
 int kept_text_read(const char *text, size_t size, struct kept **ret_kept,
                    struct error *err);
 
-/* Appended to `out`; neither state nor ids are in it. */
+/* Appended to `out`; neither its state nor its own id is in it. */
 void kept_seal(const struct kept *k, const struct kept_secret *secret,
                struct str *out);
 /* `*ret_sealed`: by that secret.  When it is not, the caller decides whether
