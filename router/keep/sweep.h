@@ -20,9 +20,9 @@ struct sweep {
     int64_t next_ms; /* not before that */
 };
 void sweep_fini(struct sweep *s);
-/* After keep_seen(); sorts `seen` anew.  Those whose pod's uid begins with
+/* After keep_seen().  Those whose pod's uid begins with
  * `spared` are none, NULL: all. */
-void sweep_update(struct sweep *s, struct seen *seen, const char *spared,
+void sweep_update(struct sweep *s, const struct seen *seen, const char *spared,
                   int64_t now_ms);
 /* One to be stopped and removed; false: none is due. */
 bool sweep_take(struct sweep *s, int64_t now_ms, struct orphan *ret_orphan);
