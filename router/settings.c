@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/pod/rights.h"
 #include "lib/base/mem.h"
+#include "model/pod/rights.h"
 
 #define SETTING(kind, word, member, text, ...)                              \
     {                                                                       \
@@ -40,7 +40,7 @@ static const struct conf_setting settings[] = {
          .otherwise = "/var/log/pods", .metavar = "DIR"),
     TEXT("card-file", card_file,
          "The operator's file of cards (schema/cards.md): those that it gives "
-         "an endpoint are the remote runtimes. Read again on SIGHUP.",
+         "an endpoint are the remote runtimes.",
          .metavar = "FILE"),
     TEXT("remote", remote,
          "Instead of --card-file: the runtime of the one other machine, as in "
@@ -124,8 +124,7 @@ static const struct conf_setting settings[] = {
 
 static const char *const extra[] = {
     "SIGNALS",
-    "SIGTERM and SIGINT end the program; pods go on. SIGHUP reads the card "
-    "file again.",
+    "SIGTERM and SIGINT end the program; pods go on.",
     "EXIT STATUS",
     "0: stopped. 1: it could not start, or go on. 2: a setting is wrong.",
     NULL,
