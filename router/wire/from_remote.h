@@ -62,7 +62,8 @@ struct known_container {
 int from_remote_made(const struct method *m, struct proto_bytes request,
                      struct str *out, struct error *err);
 
-/* NULL: there is none of that id on this remote; it is left out. */
+/* NULL: there is none of that id on this remote; it is left out.  What they
+ * return has to last until the function that they were given to returns. */
 struct known {
     const struct known_sandbox *(*sandbox)(void *ctx, const char *id);
     const struct known_container *(*container)(void *ctx, const char *id);
