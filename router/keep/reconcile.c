@@ -39,7 +39,7 @@ static struct kept *believe_less(const struct reconcile *r,
 
 /* NULL: it is not to be believed. */
 static struct kept *said_of(const struct reconcile *r,
-                            const struct seen_item *item)
+                            const struct seen_item *item, bool *ret_sealed)
 {
     cleanup_with(kept) struct kept *said = NULL;
     bool sealed = false;
@@ -50,6 +50,7 @@ static struct kept *said_of(const struct reconcile *r,
         (said->kind == KEPT_SANDBOX) != item->sandbox ||
         strcmp(said->sandbox_id, item->sandbox_id) != 0)
         return NULL;
+    *ret_sealed = sealed;
     return sealed ? steal(&said) : believe_less(r, said);
 }
 
@@ -101,7 +102,8 @@ enum reconcile_verdict reconcile_item(const struct reconcile *r,
                    : RECONCILE_STRAY;
     if (r->forgotten(r->ctx, item->id))
         return RECONCILE_WAIT;
-    cleanup_with(kept) struct kept *said = said_of(r, item);
+    bool sealed = false;
+    cleanup_with(kept) struct kept *said = said_of(r, item, &sealed);
     if (!said)
         return RECONCILE_STRAY;
     kept_key(said, key);
@@ -114,8 +116,11 @@ enum reconcile_verdict reconcile_item(const struct reconcile *r,
         return verdict;
     if (!has_sandbox(r, said))
         return RECONCILE_STRAY;
-    /* what was written down here counts more than what was sealed */
-    *ret_kept = kept_with_id(have ? have->kept : said, item->id);
+    /* what was sealed went with the call, whatever was announced since; but it
+     * may lack the mounts */
+    bool whole = said->kind == KEPT_SANDBOX || said->mounts.size;
+    *ret_kept = kept_with_id(have && !(sealed && whole) ? have->kept : said,
+                             item->id);
     return verdict;
 }
 
