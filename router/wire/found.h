@@ -11,7 +11,10 @@
 #include "router/wire/from_remote.h"
 #include "router/wire/method.h"
 
-enum { FOUND_KEPT_MAX = 64 << 10 };
+enum {
+    FOUND_KEPT_MAX = 64 << 10,
+    FOUND_LABELS_MAX = 256, /* more of one item are left out */
+};
 
 struct found {
     char id[FROM_REMOTE_ID_SIZE + 1];

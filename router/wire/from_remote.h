@@ -1,13 +1,13 @@
 /* from_remote - replies of a remote's runtime as the kubelet is to have them.
  * Pure.
  *
- * A remote is hostile: what it says of a pod's identity, paths and network is
- * not believed but replaced by what the caller knows, because the kubelet
- * would act on it (it reads the files that log_path and mounts name).  Every
- * known field is checked to be of its type and to be UTF-8, because one that
- * is not would make the kubelet refuse all of a list.  Fields that are newer
- * than Biga are copied as they are; in lists, stats and events, of these only
- * numbers, for the same reason.
+ * A remote is hostile: what it says of a pod's identity, labels, annotations,
+ * paths and network is not believed but replaced by what the caller knows,
+ * because the kubelet acts on it: it reads the files that log_path and mounts
+ * name, and takes hooks from annotations.  Every known field is checked to be
+ * of its type and to be UTF-8, because one that is not would make the kubelet
+ * refuse all of a list.  Fields that are newer than Biga are copied as they
+ * are; in lists, stats and events, of these only numbers, for the same reason.
  *
  * All append to `out`, a soft text with a cap; 0, -EPROTO that names what is
  * wrong, -EMSGSIZE (the cap), or -ENOMEM. */
@@ -29,11 +29,13 @@ enum {
     FROM_REMOTE_ITEM_MAX = 512 << 10, /* bytes of one item of a list */
     FROM_REMOTE_ITEMS_MAX = CRI_OBJECTS_MAX,
     FROM_REMOTE_STATUS_MAX = 4 << 20,
+    FROM_REMOTE_TEXT_MAX = 4096,   /* of one that is no label */
+    FROM_REMOTE_REASON_MAX = 4096, /* reasons and messages are cut there */
     FROM_REMOTE_URL_MAX = 2048,
 };
 bool from_remote_id_valid(struct proto_bytes id);
 
-/* What is known here.  Texts are borrowed, "" stands for none. */
+/* What is known here.  Texts are borrowed, "" or NULL stands for none. */
 struct known_sandbox {
     const char *id;
     const char *namespace, *name, *uid;
@@ -42,6 +44,10 @@ struct known_sandbox {
     bool host_network;   /* as it asked for */
     const char *address; /* the pod's; "": what the remote says, if that is an
                           * IP address */
+    /* What from_remote_made() took from the kubelet's request; empty: that is
+     * lost, and the remote's labels and annotations are taken but for those
+     * that say whose it is. */
+    struct proto_bytes made;
 };
 struct known_container {
     const struct known_sandbox *sandbox;
@@ -49,10 +55,15 @@ struct known_container {
     uint32_t attempt;
     const char *user_image; /* as the pod has it */
     const char *log_path;   /* here, absolute */
-    /* what from_remote_mounts() made of CreateContainer's */
-    struct proto_bytes mounts;
+    struct proto_bytes made;
 };
-/* NULL: there is none of that id on this remote; it is left out. */
+/* To be kept with a sandbox or container: labels, annotations and mounts of
+ * the kubelet's RunPodSandbox or CreateContainer, in a form of our own. */
+int from_remote_made(const struct method *m, struct proto_bytes request,
+                     struct str *out, struct error *err);
+
+/* NULL: there is none of that id on this remote; it is left out.  What they
+ * return has to last until the function that they were given to returns. */
 struct known {
     const struct known_sandbox *(*sandbox)(void *ctx, const char *id);
     const struct known_container *(*container)(void *ctx, const char *id);
@@ -68,11 +79,6 @@ int from_remote_sandbox_status(struct proto_bytes reply,
 int from_remote_container_status(struct proto_bytes reply,
                                  const struct known_container *c,
                                  struct str *out, struct error *err);
-
-/* To be kept with a container: its mounts as ContainerStatus tells them, from
- * the kubelet's CreateContainer. */
-int from_remote_mounts(struct proto_bytes request, struct str *out,
-                       struct error *err);
 
 /* One item of a list, as it is told (told.h); borrowed for the call. */
 typedef void from_remote_item_f(void *ctx, const struct list_item *item);

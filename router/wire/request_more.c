@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/pod/pod_keys.h"
+#include "router/wire/edit.h"
 #include "router/wire/request.h"
 
 enum { NETWORK_NODE = 2 }; /* of NamespaceMode */
@@ -26,28 +27,12 @@ static int take(struct request *r, const struct text_rule *rule,
     return 0;
 }
 
-static struct proto_bytes within(struct proto_bytes message, uint32_t number)
-{
-    struct proto_field f;
-    return proto_find(message, number, PROTO_BYTES, &f, NULL) > 0
-               ? f.bytes
-               : (struct proto_bytes){"", 0};
-}
-
-static uint32_t number_in(struct proto_bytes message, uint32_t number)
-{
-    struct proto_field f;
-    return proto_find(message, number, PROTO_VARINT, &f, NULL) > 0
-               ? (uint32_t)f.value
-               : 0;
-}
-
 static int take_all(struct request *r, struct proto_bytes message,
                     const struct text_rule *rules, size_t n, struct error *err)
 {
     int e = 0;
     for (size_t i = 0; e == 0 && i < n; i++)
-        e = take(r, &rules[i], within(message, rules[i].number), err);
+        e = take(r, &rules[i], edit_bytes(message, rules[i].number), err);
     return e;
 }
 
@@ -55,20 +40,22 @@ static int take_all(struct request *r, struct proto_bytes message,
 
 static bool asks_host_network(struct proto_bytes config)
 {
-    struct proto_bytes linux_config = within(config,
-                                             CRI_PodSandboxConfig_linux);
+    struct proto_bytes linux_config = edit_bytes(config,
+                                                 CRI_PodSandboxConfig_linux);
     struct proto_bytes security =
-        within(linux_config, CRI_LinuxPodSandboxConfig_security_context);
+        edit_bytes(linux_config, CRI_LinuxPodSandboxConfig_security_context);
     struct proto_bytes options =
-        within(security, CRI_LinuxSandboxSecurityContext_namespace_options);
-    return number_in(options, CRI_NamespaceOption_network) == NETWORK_NODE;
+        edit_bytes(security, CRI_LinuxSandboxSecurityContext_namespace_options);
+    return (uint32_t)edit_number(options, CRI_NamespaceOption_network) ==
+           NETWORK_NODE;
 }
 
 static int read_pod(struct request *r, struct proto_bytes config,
                     struct error *err)
 {
     struct request_pod *p = &r->pod;
-    struct proto_bytes metadata = within(config, CRI_PodSandboxConfig_metadata);
+    struct proto_bytes metadata = edit_bytes(config,
+                                             CRI_PodSandboxConfig_metadata);
     const struct text_rule names[] = {
         {CRI_PodSandboxMetadata_name, "metadata.name", REQUEST_TEXT_MAX,
          &p->name},
@@ -93,7 +80,8 @@ static int read_pod(struct request *r, struct proto_bytes config,
                           WORD_ALLOCATION, &value, NULL);
     if (e == 0)
         e = take(r, &allocation, value, err);
-    p->attempt = number_in(metadata, CRI_PodSandboxMetadata_attempt);
+    p->attempt = (uint32_t)edit_number(metadata,
+                                       CRI_PodSandboxMetadata_attempt);
     p->host_network = asks_host_network(config);
     p->present = true;
     return e;
@@ -110,8 +98,8 @@ static int read_mount(struct request *r, struct proto_bytes from,
          &m->container_path},
         {CRI_Mount_host_path, "host_path", MOUNT_PATH_MAX, &m->host_path},
     };
-    m->read_only = number_in(from, CRI_Mount_readonly) != 0;
-    m->propagation = number_in(from, CRI_Mount_propagation);
+    m->read_only = (uint32_t)edit_number(from, CRI_Mount_readonly) != 0;
+    m->propagation = (uint32_t)edit_number(from, CRI_Mount_propagation);
     m->image = proto_find(from, CRI_Mount_image, PROTO_BYTES, &image, NULL) > 0;
     return take_all(r, from, paths, ARRAY_LEN(paths), err);
 }
@@ -155,8 +143,9 @@ static int read_container(struct request *r, struct proto_bytes config,
                           struct error *err)
 {
     struct request_container *c = &r->container;
-    struct proto_bytes metadata = within(config, CRI_ContainerConfig_metadata),
-                       image = within(config, CRI_ContainerConfig_image);
+    struct proto_bytes metadata = edit_bytes(config,
+                                             CRI_ContainerConfig_metadata),
+                       image = edit_bytes(config, CRI_ContainerConfig_image);
     const struct text_rule name = {CRI_ContainerMetadata_name, "metadata.name",
                                    REQUEST_TEXT_MAX, &c->name};
     const struct text_rule images[] = {
@@ -173,7 +162,7 @@ static int read_container(struct request *r, struct proto_bytes config,
         e = take_all(r, config, &log_path, 1, err);
     if (e == 0)
         e = read_mounts(r, config, err);
-    c->attempt = number_in(metadata, CRI_ContainerMetadata_attempt);
+    c->attempt = (uint32_t)edit_number(metadata, CRI_ContainerMetadata_attempt);
     c->present = true;
     return e;
 }

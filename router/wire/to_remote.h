@@ -20,6 +20,7 @@
 #include "lib/base/proto.h"
 #include "lib/base/str.h"
 #include "model/pod/rights.h"
+#include "router/wire/method.h"
 
 /* What a remote is told besides what the kubelet says of a pod.  The same for
  * RunPodSandbox and each later call that brings the pod's configuration:
@@ -79,9 +80,10 @@ int to_remote_resources(struct proto_bytes request,
                         const struct to_remote_limits *limits, struct str *out,
                         struct error *err);
 
-/* ImageStatus, PullImage (with `pod` for its sandbox), RemoveImage: the handler
- * is the remote's own, annotations biga.dev/… stay here. */
-int to_remote_image(struct proto_bytes request, const struct to_remote_pod *pod,
-                    struct str *out, struct error *err);
+/* ImageStatus, PullImage (`pod` is of its sandbox, too), RemoveImage: a handler
+ * becomes the remote's own, annotations biga.dev/… stay here. */
+int to_remote_image(const struct method *m, struct proto_bytes request,
+                    const struct to_remote_pod *pod, struct str *out,
+                    struct error *err);
 
 #endif

@@ -27,22 +27,32 @@ void told_id(struct str *out, const char *id);
 void told_url(struct str *out, const char *url);
 
 /* A list: the home's reply (empty for a further message of a Stream…), then
- * the items of each remote that pass the filter.  What the remotes have
- * together is at most TOLD_MAX less the home's, and each of `n_remotes` has an
- * equal share of it, so that one that tells much takes nothing from others. */
+ * the items of each remote that pass the filter.  All together are at most
+ * TOLD_MAX, and what is left out the kubelet takes for gone.  So when it is too
+ * much, all remotes may have the same: one that tells a lot takes nothing from
+ * others.
+ *
+ *     struct told_list l = {.method = m, .filter = f, .out = out};
+ *     told_list_begin(&l, home, sizes, n, err);
+ *     for each remote { told_list_remote(&l); for each item told_list_add(…); }
+ */
 struct told_list {
     const struct method *method;
     const struct request_filter *filter; /* NULL: all */
-    struct str *out;
-    size_t share;      /* bytes of each remote */
-    size_t left;       /* of the present one */
-    size_t n_left_out; /* items for which there was no room */
+    struct str *out; /* when it overflows, it is none: memory lacked */
+    size_t share;    /* bytes that each remote may have at most */
+    size_t left;     /* of the present one */
+    size_t n_left_out;
 };
+/* What an item takes there; of a remote all of them, filtered or not, are
+ * added up. */
+static inline size_t told_list_size(size_t message_size)
+{
+    return message_size + 6; /* a tag and a size */
+}
 /* -EMSGSIZE: the home's alone is too large; it is to be relayed as it is. */
-int told_list_begin(struct told_list *l, const struct method *m,
-                    const struct request_filter *filter,
-                    struct proto_bytes home, size_t n_remotes, struct str *out,
-                    struct error *err);
+int told_list_begin(struct told_list *l, struct proto_bytes home,
+                    const size_t *sizes, size_t n_remotes, struct error *err);
 void told_list_remote(struct told_list *l); /* the next remote's begin */
 void told_list_add(struct told_list *l, const struct list_item *item);
 
