@@ -43,6 +43,16 @@ DEFINE_CLEANUP(grpc, struct grpc *, grpc_destroy)
  * say then. */
 void grpc_reconnect(struct grpc *g);
 
+/* From any thread while `g` is there: its calls end with -ECANCELED, the one
+ * of now and, from then on, all.  A server on TLS or a socket learns of it as
+ * the connection closes. */
+void grpc_cancel(struct grpc *g);
+/* The same for one call, that of now; when there is none, for the next.  A call
+ * that has its answer already is not ended: then it waits for the next one,
+ * unless grpc_resume() forgets it, which the thread that calls does. */
+void grpc_interrupt(struct grpc *g);
+void grpc_resume(struct grpc *g);
+
 /* Our own address on the newest connection to a tcp:// endpoint, as text; ""
  * before the first. */
 enum { GRPC_ADDRESS_MAX = 64 };
@@ -61,7 +71,7 @@ struct grpc_end {
  * look at ret_end->code), no answer in time (-ETIMEDOUT), no connection
  * (-ECONNREFUSED and the like), a certificate refused on either side
  * (-EKEYREJECTED), a reply against the protocol (-EPROTO), too big a reply
- * (-EMSGSIZE). `ret_end` is always filled in. */
+ * (-EMSGSIZE), ended by us (-ECANCELED). `ret_end` is always filled in. */
 int grpc_call(struct grpc *g, const char *method, const void *request,
               size_t size, unsigned deadline_ms, struct str *ret_reply,
               struct grpc_end *ret_end, struct error *err);
