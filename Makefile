@@ -7,8 +7,8 @@
 #
 # Sources are found by folder, at any depth: a new model/topo/x.c, cli/x.c,
 # tests/unit/ROOM/test_x.c, tests/fuzz/fuzz_x.c, tests/race/race_x.c,
-# tests/e2e/x.sh, tests/kube/test_x.py, tests/cards/test_x.py, bench/bench_x.c
-# or bench/replay/x.c needs no line here.
+# tests/e2e/x.sh, tests/kube/test_x.py, tests/cards/test_x.py,
+# tests/node/test_x.py, bench/bench_x.c or bench/replay/x.c needs no line here.
 
 BUILD   ?= build
 PREFIX  ?= /usr/local
@@ -80,6 +80,7 @@ BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
 E2E   := $(wildcard tests/e2e/*.sh)
 KUBE  := $(wildcard tests/kube/test_*.py)
 CARDS := $(wildcard tests/cards/test_*.py)
+NODE  := $(wildcard tests/node/test_*.py)
 NAMES := $(if $(wildcard advertiser/main.c),biga-advertiser) \
          $(if $(wildcard router/main.c),biga-cri) \
          $(if $(wildcard extender/main.c),biga-extender) \
@@ -100,7 +101,8 @@ FP := build-fp
 
 .DEFAULT_GOAL := all
 .PHONY: all programs card objects setup help demo test test-unit test-e2e lint \
-        test-kube kube-up kube-down test-cards cards-up cards-down bench-kube storm-kube soak bench fuzz race asan \
+        test-kube kube-up kube-down test-cards cards-up cards-down \
+        test-node node-binaries node-up node-down critest bench-kube storm-kube soak bench fuzz race asan \
         failpoints instrumented install uninstall docs man format \
         format-check clean
 .SECONDARY:
@@ -171,7 +173,7 @@ CARD_CC ?= $(CC)
 CARD_STRIP ?= -s
 card: $(CARD)
 $(BUILD)/biga-card: $(wildcard card/*.[ch]) lib/base/error.c \
-    lib/base/error.h lib/base/hidden_text.c lib/base/hidden_text.h \
+    lib/base/error.h lib/base/hash.h lib/base/hidden_text.c lib/base/hidden_text.h \
     lib/base/utf8.h lib/base/mem.c lib/base/mem.h lib/io/tree.c \
     lib/io/tree.h | $(BUILD)/.setup
 	$(call say,LINK,$@)
@@ -257,6 +259,22 @@ cards-up: programs
 	@tests/cards/up $(BUILD)/cards $(CARDS_ARGS)
 cards-down:
 	@tests/cards/down $(BUILD)/cards
+
+# A real kubelet and what it dials, with cards.  Where there is no Go, root or
+# control groups the tests are skipped, with the reason.
+node-binaries:
+	@scripts/setup --node || true
+	@for what in '' kubelet cri; do \
+	    tests/kube/binaries $$what >/dev/null || [ $$? = 77 ] || exit 1; done
+test-node: programs node-binaries
+	@env -u MAKEFLAGS -u MAKELEVEL scripts/run-tests --node $(NODE)
+# all specs, at all targets: some minutes each
+critest: programs node-binaries
+	@tests/node/critest.py $(CRITEST_ARGS)
+node-up: programs node-binaries
+	@tests/node/up $(BUILD)/node --biga $(NODE_ARGS)
+node-down:
+	@tests/node/down $(BUILD)/node
 
 # All at once, with faults, for $SOAK_SECONDS (60); $SOAK_SEED repeats a run.
 soak: programs
@@ -405,6 +423,12 @@ define HELP
   test-cards    tests against real containerds as cards; needs root
   cards-up      start a host and eight cards and leave them; cards-down ends
                 them; CARDS_ARGS go to tests/cards/up
+  test-node     tests of a node with a real kubelet; needs root and Go
+  node-up       start a node with a kubelet, two cards and a cluster with Biga
+                and leave them; node-down ends them; NODE_ARGS go to
+                tests/node/up
+  critest       Kubernetes' tests of container runtimes, all of them;
+                CRITEST_ARGS=host: at that target alone
   soak          faults in all of it at once for SOAK_SECONDS (60), by root;
                 SOAK_SEED=N repeats a run, SOAK_ARGS=cards does a part
   lint          layers, sizes, warnings of gcc and clang, cppcheck, documents

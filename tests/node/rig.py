@@ -27,6 +27,7 @@ sys.path.insert(1, os.path.join(os.path.dirname(HERE), "cards"))
 import cards  # noqa: E402
 import images  # noqa: E402
 import keeper  # noqa: E402
+import lab  # noqa: E402
 from cards import CLONE_NEWNET, NODE, ROOT, run  # noqa: E402
 from cluster import CONTROLLERS, Cluster, certs  # noqa: E402
 from pods import Talk, is_ready  # noqa: E402
@@ -70,15 +71,15 @@ def lacking():
     return None
 
 
-def require(*ways):
+def require(*ways, programs="kubelet"):
     """Ends a test where there can be no node, or not these ways: it is
     skipped.  Where there can be, it gets a network of its own, as
-    cards.require() says."""
+    cards.require() says.  programs: what it needs of binaries()."""
     reasons = [lacking()] + [WAYS[way].lacking() for way in ways if WAYS[way]]
     for why in filter(None, reasons):
         print(why)
         sys.exit(77)
-    binaries("kubelet")
+    binaries(programs)
     cards.require()
 
 
@@ -107,6 +108,25 @@ def make_cgroups(name):
                 shutil.copyfile(os.path.join(top, file), there)
 
 
+def write_cni(place, bridge, pods, gateway):
+    """Pods of a place hang on a bridge there, and their ports can be the
+    place's; what its containerd has to be told."""
+    folder = place.path("cni")
+    os.makedirs(folder, exist_ok=True)
+    plugins = [{"type": "bridge", "bridge": bridge, "isGateway": True,
+                "hairpinMode": True, "ipam": {
+                    "type": "host-local", "dataDir": "/var/lib/cni",
+                    "ranges": [[{"subnet": pods, "gateway": gateway}]],
+                    "routes": [{"dst": "0.0.0.0/0"}]}},
+               {"type": "portmap", "capabilities": {"portMappings": True}}]
+    with open(os.path.join(folder, "10-biga.conflist"), "w",
+              encoding="utf-8") as f:
+        json.dump({"cniVersion": "0.4.0", "name": "biga",
+                   "plugins": plugins}, f)
+    return ('[plugins."io.containerd.grpc.v1.cri".cni]\n'
+            f'  bin_dir = "{CNI}"\n  conf_dir = "{folder}"\n')
+
+
 # --- the host and its runtime ------------------------------------------------
 class NodeHost(cards.Host):
     """A host whose containerd has a network for pods."""
@@ -117,9 +137,6 @@ class NodeHost(cards.Host):
   sandbox_image = "{pause}"
   stream_server_address = "127.0.0.1"
   netns_mounts_under_state_dir = true
-[plugins."io.containerd.grpc.v1.cri".cni]
-  bin_dir = "{cni}"
-  conf_dir = "{conf}"
 [plugins."io.containerd.grpc.v1.cri".containerd]
   snapshotter = "native"
 [plugins."io.containerd.internal.v1.opt"]
@@ -128,27 +145,11 @@ class NodeHost(cards.Host):
 
     def __init__(self, rack):
         super().__init__(rack)
-        for folder in ("log", "cni", "sys"):
+        for folder in ("log", "sys"):
             os.makedirs(self.path(folder), exist_ok=True)
 
     def configuration(self):
-        return self.CONFIG.format(pause=images.PAUSE, cni=CNI,
-                                  conf=self.path("cni"))
-
-    def write_cni(self):
-        """Pods hang on a bridge of the host; their ports can be the
-        host's."""
-        plugins = [{"type": "bridge", "bridge": BRIDGE, "isGateway": True,
-                    "hairpinMode": True, "ipam": {
-                        "type": "host-local", "dataDir": "/var/lib/cni",
-                        "ranges": [[{"subnet": PODS, "gateway": ADDRESS}]],
-                        "routes": [{"dst": "0.0.0.0/0"}]}},
-                   {"type": "portmap", "capabilities": {
-                       "portMappings": True}}]
-        with open(self.path("cni", "10-biga.conflist"), "w",
-                  encoding="utf-8") as f:
-            json.dump({"cniVersion": "0.4.0", "name": "biga",
-                       "plugins": plugins}, f)
+        return self.CONFIG.format(pause=images.PAUSE)
 
     def more_mounts(self):
         lines = [f"mount --bind {self.path('log')} /var/log"]
@@ -162,10 +163,12 @@ class NodeHost(cards.Host):
 
 
 class NodeRack(cards.Rack):
-    """A rack whose places pull from one registry."""
+    """A rack whose places pull from one registry.  card_pods: whether cards
+    have a network for pods of their own."""
 
-    def __init__(self, n, folder=None, stays=False):
+    def __init__(self, n, folder=None, stays=False, card_pods=False):
         super().__init__(n, folder, stays, host=NodeHost)
+        self.card_pods = card_pods
         self.registry_port = free_port()
         self.cgroup = self.tag
         self.record["cgroups"] = [self.cgroup]
@@ -181,9 +184,20 @@ class NodeRack(cards.Rack):
         os.makedirs(os.path.join(where, "_default"), exist_ok=True)
         with open(os.path.join(where, "_default", "hosts.toml"), "w",
                   encoding="utf-8") as f:
-            f.write(f'server = "http://{address}:{self.registry_port}"\n')
-        return ('[plugins."io.containerd.grpc.v1.cri".registry]\n'
+            # containerd 1.6 wants a table here, whatever it says
+            url = f"http://{address}:{self.registry_port}"
+            f.write(f'server = "{url}"\n[host."{url}"]\n'
+                    '  capabilities = ["pull", "resolve"]\n')
+        text = ('[plugins."io.containerd.grpc.v1.cri".registry]\n'
                 f'  config_path = "{where}"\n')
+        if place is self.host:
+            text += write_cni(place, BRIDGE, PODS, ADDRESS)
+        elif self.card_pods:
+            pods = f"10.89.{place.index}"
+            text += write_cni(place, "pods0", pods + ".0/24", pods + ".1")
+            # the host finds them by the card's address
+            run("ip", "route", "add", pods + ".0/24", "via", place.address)
+        return text
 
 
 # --- the control plane ------------------------------------------------
@@ -264,17 +278,17 @@ WAYS = {"direct": None, "router": Router}
 # --- all of it ------------------------------------------------
 class Rig:
     """A node.  way: one of WAYS.  kubelet: members of its configuration that
-    are not as ours.  stays: it is left to run when the script ends."""
+    are not as ours.  card_pods: cards have a network for pods of their own.
+    stays: it is left to run when the script ends."""
 
     def __init__(self, n_cards=0, way="direct", folder=None, stays=False,
-                 kubelet=None, say=None):
-        self.rack = NodeRack(n_cards, folder, stays)
+                 kubelet=None, card_pods=False, say=None):
+        self.rack = NodeRack(n_cards, folder, stays, card_pods)
         self.c = NodeCluster(self.rack.kube())
         self.say = say or (lambda text: None)
         self.changes = kubelet or {}
         self.way = WAYS[way](self) if WAYS[way] else None
-        self.kubelet = self.proxy = self.registry = None
-        self.failed = False
+        self.kubelet = self.proxy = self.registry = self.biga = None
 
     # --- coming and going ------------------------------------------------
     def __enter__(self):
@@ -294,23 +308,27 @@ class Rig:
 
     def start(self):
         """All of it, the node ready."""
+        self.start_runtimes()
+        self.c.say = self.say
+        self.c.start_for_nodes()
+        self.c.start_scheduler()
+        self.start_kubelet()
+        self.wait_ready()
+        self.say("the node is ready")
+        return self
+
+    def start_runtimes(self):
+        """What the kubelet dials, and all behind it, without a cluster."""
         make_cgroups(self.rack.cgroup)
         self._add_bridge()
-        self.rack.host.write_cni()
         self.rack.start()
         self.say(f"a host and {len(self.rack.cards)} cards are there")
         self.registry = Process(self.rack.folder, "registry", [
             sys.executable, "-B", os.path.join(HERE, "registry.py"),
             images.make(os.path.join(self.rack.folder, "registry")),
             self.rack.registry_port]).start()
-        self.c.say = self.say
-        self.c.start_for_nodes()
-        self.c.start_scheduler()
         if self.way:
             self.way.start()
-        self.start_kubelet()
-        self.wait_ready()
-        self.say("the node is ready")
         return self
 
     @staticmethod
@@ -320,6 +338,8 @@ class Rig:
         run("ip", "addr", "add", ADDRESS + "/" + PODS.split("/")[1], "dev",
             BRIDGE)
         run("ip", "link", "set", BRIDGE, "up")
+        # to Services, for kube-proxy to lead elsewhere
+        run("ip", "route", "add", "10.0.0.0/24", "dev", BRIDGE)
         with open("/proc/sys/net/ipv4/ip_forward", "w",
                   encoding="ascii") as f:
             f.write("1")
@@ -351,7 +371,6 @@ class Rig:
             "containerRuntimeEndpoint": self.endpoint,
             "cgroupDriver": "cgroupfs", "cgroupRoot": "/" + self.rack.cgroup,
             "failCgroupV1": False, "failSwapOn": False,
-            "localStorageCapacityIsolation": False,
             "clusterDomain": "cluster.local", "clusterDNS": ["10.0.0.10"],
             "volumePluginDir": "/var/lib/kubelet/plugins-exec",
             "oomScoreAdj": -999 if cards.may_lower_oom() else 0,
@@ -371,7 +390,7 @@ class Rig:
                 os.path.join(binaries("kubelet"), "kubelet"),
                 "--config=" + config, "--hostname-override=" + NODE,
                 "--kubeconfig=" + self.c.kubeconfig(
-                    "kubelet", "system:node:" + NODE, ["system:nodes"]),
+                    "node-" + NODE, "system:node:" + NODE, ["system:nodes"]),
                 "--node-ip=" + ADDRESS, "--v=2"])
         self.kubelet.start()
         return self.kubelet
@@ -392,6 +411,29 @@ class Rig:
             os.path.join(binaries("kubelet"), "kube-proxy"),
             "--config=" + config]).start()
         return self.proxy
+
+    def start_biga(self):
+        """Biga in the cluster, which places pods on this node's cards."""
+        self.biga = lab.Lab(self.c).install()
+        self.biga.extender()
+        self.biga.advertiser(
+            NODE, "--hostfile", self.rack.host_file(), "--card-file",
+            self.rack.card_file())
+        self.biga.wait_slices(1)
+        self.biga.start_service()
+        self.biga.leader()
+        self.c.scheduler.stop()
+        self.biga.start_scheduler()
+        self.say("Biga places pods on it")
+        return self.biga
+
+    def biga_env(self):
+        """What `biga` has to know to ask it."""
+        if not self.biga:
+            return {}
+        return {"BIGA_SERVER": self.biga.url("read"),
+                "BIGA_CA": self.biga.pki("ca.crt"),
+                "BIGA_TOKEN_FILE": self.biga.write_reader_token()}
 
     # --- what it says ---------------------------------------------------------
     def condition(self, kind="Ready"):
@@ -434,7 +476,6 @@ class Rig:
 
     def tail(self):
         """The ends of all logs, for a check that failed."""
-        self.failed = True
         log = self.kubelet.text().splitlines() if self.kubelet else []
         bad = [line[:400] for line in log if line.startswith("E")]
         return [*(f"kubelet: {line}" for line in bad[-8:]),
