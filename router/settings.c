@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "advertiser/act/pod/rights.h"
+#include "model/pod/rights.h"
 #include "lib/base/mem.h"
 
 #define SETTING(kind, word, member, text, ...)                              \

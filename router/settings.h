@@ -30,7 +30,7 @@ struct router_settings {
     const char *default_remote;  /* of pods without an allocation; NULL: they
                                   * are refused */
     const char *helper_image, *card_dir, *hooks;
-    const char *allow;      /* as in advertiser/act/pod/rights.h */
+    const char *allow;      /* as in model/pod/rights.h */
     const char *host_paths; /* PREFIX,… that pods may mount of a remote */
     const char *cores;      /* "quota", "cpuset" or "none" */
     const char *network;    /* "node" or "pod" */
