@@ -38,6 +38,8 @@ DEFINE_CLEANUP(keep, struct keep *, keep_close)
 
 /* For the annotation that goes with the call that `what` announces. */
 void keep_seal(const struct keep *k, const struct kept *what, struct str *out);
+/* What such an annotation says, and is by our seal; NULL: it is none. */
+struct kept *keep_unseal(const struct keep *k, const char *text);
 
 /* --- what is there -------------------------------------------------------- */
 
@@ -70,7 +72,7 @@ enum keep_answer {
 int keep_announce(struct keep *k, const struct kept *what,
                   enum keep_answer *ret_answer, struct kept **ret_kept,
                   struct error *err);
-/* It is there, under that id.  -EEXIST: that id is another's; -EINVAL: it is no
+/* It is there, under that id, and as `what` says.  -EEXIST: that id is another's; -EINVAL: it is no
  * id.  Not written: the call stays announced, and the kubelet must not hear of
  * the id. */
 int keep_made(struct keep *k, const struct kept *what, const char *id,

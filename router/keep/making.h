@@ -14,8 +14,8 @@
 
 /* The calls of a remote; each blocks for its own deadline at most. */
 struct making_calls {
-    /* 0 with the id; -EEXIST: the name is reserved; `*ret_unmade`: it is sure
-     * that nothing was made by it, and nothing will be. */
+    /* 0 with the id; -EEXIST: the name is reserved; with any other error
+     * `*ret_unmade`: nothing was made by it, and nothing will be. */
     int (*send)(void *ctx, char ret_id[KEPT_ID_MAX + 1], bool *ret_unmade,
                 struct error *err);
     /* All there is of that pod, asked for now. */

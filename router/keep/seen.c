@@ -17,14 +17,19 @@ bool seen_add(struct seen *s, const struct found *found, bool sandbox)
 {
     const struct cri_pairs *labels = &found->labels;
     const char *uid = label_find(labels->list, labels->n, ACT_LABEL_UID);
-    if (s->n == SEEN_MAX || !kept_id_valid(found->id))
+    if (s->n == SEEN_MAX || !kept_id_valid(found->id)) {
+        s->partly = true;
         return false;
+    }
     s->list = xgrow(s->list, s->n, &s->cap, sizeof *s->list);
     struct seen_item *item = &s->list[s->n++];
     *item = (struct seen_item){.sandbox = sandbox, .state = found->state};
     (void)snprintf(item->id, sizeof item->id, "%s", found->id);
     (void)snprintf(item->sandbox_id, sizeof item->sandbox_id, "%s",
                    found->sandbox_id);
+    if (strlen(found->name) <= KEPT_NAME_MAX)
+        (void)snprintf(item->name, sizeof item->name, "%s", found->name);
+    item->attempt = found->attempt;
     (void)snprintf(item->uid, sizeof item->uid, "%s", uid);
     item->kept = xstrdup(found->kept);
     return true;

@@ -17,11 +17,14 @@ struct seen_item {
     bool sandbox;
     char id[KEPT_ID_MAX + 1], sandbox_id[KEPT_ID_MAX + 1];
     char uid[ORPHANS_UID_MAX + 1]; /* label biga.dev/pod-uid; "" */
+    char name[KEPT_NAME_MAX + 1];  /* of its metadata; "" it is longer */
+    uint32_t attempt;              /* the same */
     uint32_t state;                /* as in found.h */
     char *kept;                    /* the annotation; "" */
     bool stray; /* nobody knows it: filled in by keep_seen() */
 };
 struct seen {
+    bool partly; /* an item was left out: what is missing may be there */
     struct seen_item *list; /* by id, when seen_sort() was called */
     size_t n, cap;
 };
