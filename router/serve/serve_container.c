@@ -81,7 +81,7 @@ static int open_log(struct job *j, struct making *m, struct error *err)
 }
 
 static struct kept kept_of(struct job *j, const struct making *m,
-                           struct proto_bytes mounts, uint64_t hash)
+                           struct proto_bytes made, uint64_t hash)
 {
     const struct request_container *k = &j->req.container;
     struct kept what = {
@@ -99,7 +99,7 @@ static struct kept kept_of(struct job *j, const struct making *m,
         .container = k->name,
         .image = k->user_image,
         .log_path = m->log_path ? m->log_path : "",
-        .mounts = mounts,
+        .mounts = made,
     };
     memcpy(what.sandbox_id, j->kept->id, sizeof what.sandbox_id);
     return what;
@@ -132,16 +132,16 @@ static int translate(struct job *j, const struct making *m,
 static int send(struct job *j, const struct making *m, struct error *err)
 {
     cleanup_str struct str request = STR_INIT(REQUEST_SIZE_MAX);
-    cleanup_str struct str mounts = STR_INIT(KEPT_MOUNTS_MAX);
+    cleanup_str struct str made = STR_INIT(KEPT_MOUNTS_MAX);
     struct grpc_end e = {.code = -1};
     uint64_t hash;
-    request.soft = true;
+    request.soft = made.soft = true;
     int r = kept_hash(j->m, job_message(j), &hash, err);
     if (r == 0)
-        r = from_remote_mounts(job_message(j), &mounts, err);
+        r = from_remote_made(j->m, job_message(j), &made, err);
     if (r < 0)
         return r;
-    const struct proto_bytes told = {str_text(&mounts), mounts.size};
+    const struct proto_bytes told = {str_text(&made), made.size};
     const struct kept what = kept_of(j, m, told, hash);
     r = translate(j, m, &what, &request, err);
     if (r < 0)

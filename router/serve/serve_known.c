@@ -32,6 +32,7 @@ static const struct known_sandbox *find_sandbox(void *ctx, const char *id)
         .address = k->far->s->config.has_network && !found->host_network
                        ? ""
                        : k->far->address,
+        .made = found->mounts,
     };
     return s;
 }
@@ -52,7 +53,7 @@ static const struct known_container *find_container(void *ctx, const char *id)
         .attempt = found->attempt,
         .user_image = found->image,
         .log_path = found->log_path,
-        .mounts = found->mounts,
+        .made = found->mounts,
     };
     return c;
 }

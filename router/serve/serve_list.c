@@ -9,27 +9,45 @@
 /* --- what remotes have --------------------------------------------------------
  */
 
+/* The items of all remotes, as they are told. */
 struct merging {
-    struct told_list list;
-    struct far *far;
+    struct serve *s;
+    const struct method *m;
+    struct far *far; /* the present one */
+    struct list_item *items;
+    size_t n, cap;
+    size_t ends[SERVE_REMOTES_MAX];  /* of each remote's items */
+    size_t sizes[SERVE_REMOTES_MAX]; /* bytes of them */
+    struct arena arena;
 };
+
+static void keep_item(struct merging *m, const struct list_item *item)
+{
+    struct list_item *to;
+    m->items = xgrow(m->items, m->n, &m->cap, sizeof *m->items);
+    to = &m->items[m->n++];
+    to->id = arena_strndup(&m->arena, item->id, strlen(item->id));
+    to->sandbox_id = arena_strndup(&m->arena, item->sandbox_id,
+                                   strlen(item->sandbox_id));
+    to->message.size = item->message.size;
+    to->message.data = arena_strndup(&m->arena, item->message.data,
+                                     item->message.size);
+    m->sizes[m->far - m->s->fars] += told_list_size(item->message.size);
+}
 
 /* A container that has ended, and whose log is not here yet, runs still. */
 static void add_item(void *ctx, const struct list_item *item)
 {
     struct merging *m = ctx;
     cleanup_str struct str running = STR_INIT(FROM_REMOTE_ITEM_MAX);
-    bool containers = m->list.method->id == METHOD_LIST_CONTAINERS ||
-                      m->list.method->id == METHOD_STREAM_CONTAINERS;
-    if (!containers || !exits_item_has_ended(item->message) ||
-        exits_seen(m->far->s->exits, m->far, item->id) ||
-        exits_hide_item(item->message, &running) < 0) {
-        told_list_add(&m->list, item);
-        return;
-    }
+    bool containers = m->m->id == METHOD_LIST_CONTAINERS ||
+                      m->m->id == METHOD_STREAM_CONTAINERS;
     struct list_item shown = *item;
-    shown.message = (struct proto_bytes){str_text(&running), running.size};
-    told_list_add(&m->list, &shown);
+    if (containers && exits_item_has_ended(item->message) &&
+        !exits_seen(m->s->exits, m->far, item->id) &&
+        exits_hide_item(item->message, &running) == 0)
+        shown.message = (struct proto_bytes){str_text(&running), running.size};
+    keep_item(m, &shown);
 }
 
 static bool is_stats(const struct method *m)
@@ -47,37 +65,54 @@ static void add_reply(struct merging *m, struct proto_bytes raw)
     if (raw.size == 0)
         return;
     knowing_init(&k, m->far);
-    if (from_remote_list(m->list.method, raw, &k.known, add_item, m, &err) != 0)
+    if (from_remote_list(m->m, raw, &k.known, add_item, m, &err) != 0)
         log_event(LOG_WARN, "remote-list", "remote",
-                  remote_name(m->far->remote), "call",
-                  method_name(m->list.method), "error", err.text, NULL);
+                  remote_name(m->far->remote), "call", method_name(m->m),
+                  "error", err.text, NULL);
     knowing_fini(&k);
 }
 
 static void add_far(struct merging *m, struct far *far)
 {
     m->far = far;
-    told_list_remote(&m->list);
-    if (is_stats(m->list.method)) {
+    if (is_stats(m->m)) {
         cleanup_with(remote_stats) struct remote_stats *s =
             remote_stats(far->remote);
-        add_reply(m, remote_stats_list(s, m->list.method));
-        return;
+        add_reply(m, remote_stats_list(s, m->m));
+    } else {
+        cleanup_with(remote_view) struct remote_view *v =
+            remote_view(far->remote);
+        add_reply(m, remote_view_list(v, m->m));
     }
-    cleanup_with(remote_view) struct remote_view *v = remote_view(far->remote);
-    add_reply(m, remote_view_list(v, m->list.method));
+    m->ends[far - m->s->fars] = m->n;
+}
+
+static int tell(const struct merging *m, const struct request_filter *filter,
+                struct proto_bytes home, struct str *out, struct error *err)
+{
+    struct told_list l = {.method = m->m, .filter = filter, .out = out};
+    int r = told_list_begin(&l, home, m->sizes, m->s->n_fars, err);
+    size_t k = 0;
+    for (size_t i = 0; r == 0 && i < m->s->n_fars; i++) {
+        told_list_remote(&l);
+        for (; k < m->ends[i]; k++)
+            told_list_add(&l, &m->items[k]);
+    }
+    if (l.n_left_out > 0)
+        log_event(LOG_ERROR, "list-too-long", "call", method_name(m->m), NULL);
+    return r;
 }
 
 static int merge(struct serve *s, const struct method *m,
                  const struct request_filter *filter, struct proto_bytes home,
                  struct str *out, struct error *err)
 {
-    struct merging to = {0};
-    int r = told_list_begin(&to.list, m, filter, home, s->n_fars, out, err);
-    for (size_t i = 0; r == 0 && i < s->n_fars; i++)
+    struct merging to = {.s = s, .m = m};
+    for (size_t i = 0; i < s->n_fars; i++)
         add_far(&to, &s->fars[i]);
-    if (r == 0 && to.list.n_left_out > 0)
-        log_event(LOG_ERROR, "list-too-long", "call", method_name(m), NULL);
+    int r = tell(&to, filter, home, out, err);
+    free(to.items);
+    arena_fini(&to.arena);
     return r;
 }
 

@@ -9,9 +9,16 @@ static char *text_of(struct serve_mounts *m, struct proto_bytes b)
     return arena_strndup(&m->arena, b.size ? b.data : "", b.size);
 }
 
-static void add(struct serve_mounts *m, struct proto_bytes message,
-                const char *uid, const struct mount_rules *rules)
+struct reading {
+    struct serve_mounts *m;
+    const char *uid;
+    const struct mount_rules *rules;
+};
+
+static void add(void *ctx, struct proto_bytes message)
 {
+    struct reading *r = ctx;
+    struct serve_mounts *m = r->m;
     struct mount one = {
         .container_path =
             text_of(m, edit_bytes(message, CRI_Mount_container_path)),
@@ -19,22 +26,19 @@ static void add(struct serve_mounts *m, struct proto_bytes message,
         .read_only = edit_number(message, CRI_Mount_readonly) != 0,
     };
     /* one that was allowed once may be allowed no more */
-    if (m->n < SERVE_MOUNTS_MAX && mount_judge(rules, uid, &one, NULL) == 0)
+    if (m->n < SERVE_MOUNTS_MAX &&
+        mount_judge(r->rules, r->uid, &one, NULL) == 0)
         m->list[m->n++] = one;
 }
 
 void serve_mounts_read(const struct kept *k, const struct mount_rules *rules,
                        struct serve_mounts *ret_mounts)
 {
-    struct proto_reader r;
-    struct proto_field f;
+    struct reading r = {ret_mounts, k->uid, rules};
     *ret_mounts = (struct serve_mounts){0};
     ret_mounts->list = arena_alloc(&ret_mounts->arena,
                                    SERVE_MOUNTS_MAX * sizeof(struct mount));
-    proto_reader_init(&r, k->mounts);
-    while (proto_next(&r, &f, NULL) > 0)
-        if (f.kind == PROTO_BYTES)
-            add(ret_mounts, f.bytes, k->uid, rules);
+    from_remote_made_mounts(k->mounts, add, &r);
 }
 
 void serve_mounts_fini(struct serve_mounts *m)

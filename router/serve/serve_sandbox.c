@@ -72,7 +72,8 @@ static int judge_volumes(struct job *j, struct error *err)
                  : 0;
 }
 
-static struct kept kept_of(struct job *j, uint64_t hash)
+static struct kept kept_of(struct job *j, struct proto_bytes made,
+                           uint64_t hash)
 {
     const struct request_pod *p = &j->req.pod;
     return (struct kept){
@@ -91,6 +92,7 @@ static struct kept kept_of(struct job *j, uint64_t hash)
         .container = "",
         .image = "",
         .log_path = "",
+        .mounts = made, /* its labels and annotations */
     };
 }
 
@@ -98,15 +100,19 @@ static int make(struct job *j, struct error *err)
 {
     cleanup_str struct str request = STR_INIT(REQUEST_SIZE_MAX);
     cleanup_str struct str seal = STR_INIT(KEPT_SEALED_MAX + 1);
+    cleanup_str struct str made = STR_INIT(KEPT_MOUNTS_MAX);
     cleanup_free char *logs = serve_log_dir(j->s, j->req.pod.uid);
     struct cri_pair labels[JOB_LABELS];
     struct grpc_end e = {.code = -1};
     uint64_t hash;
-    request.soft = true;
+    request.soft = made.soft = true;
     int r = kept_hash(j->m, job_message(j), &hash, err);
+    if (r == 0)
+        r = from_remote_made(j->m, job_message(j), &made, err);
     if (r < 0)
         return r;
-    const struct kept what = kept_of(j, hash);
+    const struct kept what =
+        kept_of(j, (struct proto_bytes){str_text(&made), made.size}, hash);
     keep_seal(j->s->keep, &what, &seal);
     struct to_remote_pod pod = job_pod(j, j->req.pod.uid, logs, labels);
     pod.kept = str_text(&seal);

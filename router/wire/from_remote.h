@@ -61,6 +61,10 @@ struct known_container {
  * the kubelet's RunPodSandbox or CreateContainer, in a form of our own. */
 int from_remote_made(const struct method *m, struct proto_bytes request,
                      struct str *out, struct error *err);
+/* Call `visit` for each mount in it, a message Mount. */
+void from_remote_made_mounts(struct proto_bytes made,
+                             void (*visit)(void *ctx, struct proto_bytes mount),
+                             void *ctx);
 
 /* NULL: there is none of that id on this remote; it is left out.  What they
  * return has to last until the function that they were given to returns. */

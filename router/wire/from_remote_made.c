@@ -56,3 +56,15 @@ void from_remote_add_made(struct proto_bytes made,
             proto_add_bytes(out, to, f.bytes);
     }
 }
+
+void from_remote_made_mounts(struct proto_bytes made,
+                             void (*visit)(void *ctx, struct proto_bytes mount),
+                             void *ctx)
+{
+    struct proto_reader r;
+    struct proto_field f;
+    proto_reader_init(&r, made);
+    while (proto_next(&r, &f, NULL) > 0)
+        if (f.number == MADE_MOUNTS && f.kind == PROTO_BYTES)
+            visit(ctx, f.bytes);
+}
