@@ -114,8 +114,10 @@ static bool look_for_stop(struct grpcd *s)
     bool stopping = s->stopping;
     unsigned drain_ms = s->drain_ms;
     pthread_mutex_unlock(&s->lock);
-    if (stopping && !s->leaving)
+    if (stopping && !s->leaving) {
         leave(s, drain_ms);
+        flush_dirty(s);
+    }
     return stopping;
 }
 

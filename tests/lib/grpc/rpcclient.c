@@ -101,8 +101,8 @@ static ssize_t on_read(nghttp2_session *session, int32_t id, uint8_t *buffer,
 struct rpc_client *rpc_open(const char *path)
 {
     struct rpc_client *c = xcalloc(1, sizeof *c);
-    nghttp2_session_callbacks *callbacks;
-    nghttp2_option *option;
+    nghttp2_session_callbacks *callbacks = NULL;
+    nghttp2_option *option = NULL;
     const nghttp2_settings_entry push = {NGHTTP2_SETTINGS_ENABLE_PUSH, 0};
     c->fd = unix_connect(path);
     if (c->fd < 0 || nghttp2_session_callbacks_new(&callbacks) != 0 ||
@@ -133,8 +133,8 @@ static void give(struct rpc_client *c)
 {
     const uint8_t *data;
     ssize_t size;
-    while (!c->closed && (size = nghttp2_session_mem_send(c->h2, &data)) > 0)
-        while (size > 0 && !c->closed) {
+    while (!c->deaf && (size = nghttp2_session_mem_send(c->h2, &data)) > 0)
+        while (size > 0 && !c->deaf) {
             struct pollfd p = {.fd = c->fd, .events = POLLOUT};
             ssize_t n = send(c->fd, data, (size_t)size, MSG_NOSIGNAL);
             if (n > 0) {
@@ -144,7 +144,7 @@ static void give(struct rpc_client *c)
                 if (poll(&p, 1, RPC_PATIENCE_MS) <= 0)
                     fail("the server reads nothing");
             } else {
-                c->closed = true;
+                c->deaf = true;
             }
         }
 }

@@ -16,6 +16,7 @@ struct rpc_client {
     int fd;
     nghttp2_session *h2;
     bool closed; /* by the server */
+    bool deaf;   /* it takes no more; what it said may still be here */
     bool goaway; /* came, with: */
     uint32_t goaway_code;
     bool late;   /* no window is given back */
