@@ -56,10 +56,10 @@ enum {
 
 /* The arguments behind "follow".  Returns the exit status, and writes why to
  * stderr. */
-int card_follow_main(int argc, char *const *argv);
+int card_follow_main(int argc, const char *const *argv);
 
 /* The same with its output elsewhere: 0, -EINVAL for arguments, -ESTALE for
  * the status 4, or another -errno. */
-int card_follow(int argc, char *const *argv, int out, struct error *err);
+int card_follow(int argc, const char *const *argv, int out, struct error *err);
 
 #endif
