@@ -43,6 +43,9 @@
  *   biga-card tail PATH MAX
  *       The same of the last MAX bytes of the file.
  *
+ *   biga-card follow …
+ *       The logs of many containers as they are written: see card/follow.h.
+ *
  *   biga-card rm DIR…
  *       Remove each DIR (absolute, two names or more) with all that is in it.
  *       What is not there is a success.  Mounts are not entered.

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "card/card.h"
+#include "card/follow.h"
 
 static int fail(const struct error *err)
 {
@@ -19,6 +20,8 @@ static int usage(void)
                   "       biga-card memory DIR {NAME dMODE 0}...\n"
                   "       biga-card log PATH OFFSET MAX\n"
                   "       biga-card tail PATH MAX\n"
+                  "       biga-card follow DIR GEN SEQ START WAIT LINGER "
+                  "MAX FILE...\n"
                   "       biga-card rm DIR...\n"
                   "       biga-card version\n");
     return 2;
@@ -124,6 +127,8 @@ int main(int argc, char **argv)
         return do_log(argv[2], argv[3], argv[4]);
     if (argc == 4 && strcmp(word, "tail") == 0)
         return do_log(argv[2], NULL, argv[3]);
+    if (argc >= 3 && strcmp(word, "follow") == 0)
+        return card_follow_main(argc - 2, (const char *const *)argv + 2);
     if (argc >= 3 && strcmp(word, "rm") == 0)
         return do_remove(argc - 2, argv + 2);
     return usage();
