@@ -73,7 +73,8 @@ SRC_UNIT       := $(call below,tests/unit)
 SRC_ALL        := $(sort $(shell find $(wildcard lib) model advertiser router \
                     extender cli card bench tests -name '*.c'))
 UNIT  := $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(SRC_UNIT)))
-FUZZ  := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+SRC_FUZZ := $(wildcard tests/fuzz/fuzz_*.c tests/fuzz/*/fuzz_*.c)
+FUZZ  := $(patsubst %.c,$(BUILD)/fuzz/%,$(notdir $(SRC_FUZZ)))
 RACE  := $(patsubst tests/race/%.c,$(BUILD)/race/%,$(wildcard tests/race/race_*.c))
 BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
 E2E   := $(wildcard tests/e2e/*.sh)
@@ -182,7 +183,10 @@ $(UNIT): $(TEST_LIBS)
 	@mkdir -p $(dir $@)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(TEST_SOME) -lcriterion -Wl,-u,__lsan_is_turned_off
-$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(FUZZ_MAIN) $(TEST_LIBS)
+# build/fuzz/fuzz_x is that of tests/fuzz/fuzz_x.c or tests/fuzz/ROOM/fuzz_x.c
+$(foreach src,$(SRC_FUZZ),$(eval $(BUILD)/fuzz/$(basename $(notdir $(src))): \
+    $(call obj,$(src))))
+$(FUZZ): $(FUZZ_MAIN) $(TEST_LIBS)
 	@mkdir -p $(dir $@)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(TEST_SOME) $(FUZZER)
