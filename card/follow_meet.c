@@ -54,6 +54,15 @@ static int slot_open(const struct follow_meet *m, uint64_t seq)
     return name_open(m, name);
 }
 
+static void wait_for_change(const struct follow_meet *m)
+{
+    char events[4096];
+    struct pollfd p = {.fd = m->notify, .events = POLLIN};
+    (void)poll(&p, 1, FOLLOW_LOOK_MS / 5); /* all is looked at again */
+    while (m->notify >= 0 && read(m->notify, events, sizeof events) > 0)
+        ;
+}
+
 /* --- to return at once ---------------------------------------------------- */
 
 /* The round that was last to want it; false when none is of our chain. */
@@ -109,10 +118,14 @@ static int slot_begin(struct follow_meet *m)
     m->slot = slot_open(m, m->seq);
     if (m->slot < 0)
         return m->slot;
-    /* whoever has it is of a chain that is over, and on its way out */
-    while (flock(m->slot, LOCK_EX) != 0)
-        if (errno != EINTR)
-            return -errno;
+    /* whoever has it is of a chain that is over, or has looked who is before
+     * it; it is told again, should it have come after us */
+    while (flock(m->slot, LOCK_EX | LOCK_NB) != 0) {
+        int rc = errno != EWOULDBLOCK ? -errno : hurry_others(m);
+        if (rc)
+            return rc;
+        wait_for_change(m);
+    }
     return write_text(m->slot, text, (size_t)n);
 }
 
@@ -192,15 +205,6 @@ static void take_over(const char *list, struct follow_file *files, size_t n)
             files[i].due_ns = due;
         }
     }
-}
-
-static void wait_for_change(const struct follow_meet *m)
-{
-    char events[4096];
-    struct pollfd p = {.fd = m->notify, .events = POLLIN};
-    (void)poll(&p, 1, FOLLOW_LOOK_MS / 5); /* all is looked at again */
-    while (m->notify >= 0 && read(m->notify, events, sizeof events) > 0)
-        ;
 }
 
 /* Whether nobody has it locked. */

@@ -86,6 +86,15 @@ static const char *const names[] = {
     /* and of its end: */
     "cri-before-forget",
     "cri-after-forget",
+    /* a log that is copied */
+    "log-half-write", /* "fail" writes one; what comes next is not told */
+    "log-before-write",
+    "log-after-write",
+    "log-before-state",
+    "log-after-state",
+    "log-before-reopen",
+    "log-after-create", /* the new file is there, and nobody knows */
+    "log-after-reopen",
     /* steps that can fail */
     "act-commit",
     "cri-commit",
