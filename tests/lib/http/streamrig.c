@@ -74,11 +74,11 @@ void stream_rig_serve(struct stream_rig *rig, bool tls,
         config.cert_file = rig->cert;
         config.key_file = rig->key;
         config.client_ca_file = rig->ca;
-        rig->open.ca = rig->ca;
-        rig->open.cert = rig->my_cert;
-        rig->open.key = rig->my_key;
-        rig->open.plaintext = false;
     }
+    rig->open.ca = tls ? rig->ca : NULL;
+    rig->open.cert = tls ? rig->my_cert : NULL;
+    rig->open.key = tls ? rig->my_key : NULL;
+    rig->open.plaintext = !tls;
     rig->server = stream_server_start(&config);
     (void)snprintf(rig->url, sizeof rig->url, "http%s://127.0.0.1:%u/exec/x",
                    tls ? "s" : "", stream_server_port(rig->server));
