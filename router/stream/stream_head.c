@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "lib/base/mem.h"
+#include "router/stream/stream_status.h"
 
 #define EMPTY_LINE "\r\n\r\n"
 /* so a client of WebSocket without other headers shows a bearer token */
@@ -463,13 +464,14 @@ static const char *reason_of(int status)
 
 void stream_refusal_write(int status, const char *text, struct str *out)
 {
-    size_t len = strnlen(text, STREAM_REFUSAL_MAX / 2);
+    cleanup_str struct str body = STR_INIT(STREAM_STATUS_MAX);
+    stream_status_add(status, text, &body);
     str_addf(out,
              "HTTP/1.1 %d %s\r\nConnection: close\r\n"
-             "Content-Type: text/plain; charset=utf-8\r\n%s"
+             "Content-Type: application/json\r\n%s"
              "Content-Length: %zu\r\n\r\n",
              status, reason_of(status),
-             status == 426 ? "Upgrade: SPDY/3.1, websocket\r\n" : "", len + 1);
-    str_add_n(out, text, len);
-    str_add_c(out, '\n');
+             status == 426 ? "Upgrade: SPDY/3.1, websocket\r\n" : "",
+             body.size);
+    str_add_n(out, str_text(&body), body.size);
 }

@@ -20,7 +20,7 @@ enum {
     STREAM_HEAD_MAX = 16 << 10,  /* bytes, with the empty line */
     STREAM_FIELDS_MAX = 64,      /* of one head */
     STREAM_PROTOCOL_MAX = 64,    /* of Upgrade, and of what is spoken then */
-    STREAM_REFUSAL_MAX = 1 << 10 /* bytes of an answer of our own */
+    STREAM_REFUSAL_MAX = 2 << 10 /* bytes of an answer of our own */
 };
 
 /* Where a head ends: behind its empty line, 0 when that has not come yet.
@@ -73,7 +73,8 @@ int stream_answer_read(const char *data, size_t size, const char *upgrade,
 void stream_answer_write(const struct stream_answer *answer,
                          const char *upgrade, struct str *out);
 
-/* An answer of our own, which ends the connection: 400 to 599. */
+/* An answer of our own, which ends the connection: 400 to 599, with a Status
+ * that clients of Kubernetes show. */
 void stream_refusal_write(int status, const char *text, struct str *out);
 
 #endif

@@ -170,7 +170,7 @@ static void cut(struct stream_relay *r, const struct wanted *wanted,
     for (size_t i = 0; i < r->n; i++) {
         struct stream *s = r->list[i];
         if (s->plan && !s->cut && is_wanted(s->plan, wanted))
-            s->cut = xstrndup(why, STREAM_WORD_TEXT);
+            s->cut = xstrndup(why, STREAM_STATUS_TEXT);
     }
     pthread_mutex_unlock(&r->lock);
     wake(r);

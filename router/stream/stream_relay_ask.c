@@ -1,7 +1,6 @@
 /* The beginning of a stream: what the client asks, and the remote answers. */
 #include <string.h>
 
-#include "lib/io/clock.h"
 #include "router/stream/stream_relay_private.h"
 
 enum {
@@ -86,7 +85,7 @@ static enum stream_turn dial(struct stream_relay *r, struct stream *s,
         return stream_join_tell(r, s, 502, err.text);
     }
     s->stage = STREAM_DIAL;
-    s->due_ms = clock_ms() + r->config.answer_ms;
+    s->due_ms = r->now_ms + r->config.answer_ms;
     return STREAM_ON;
 }
 
@@ -206,7 +205,7 @@ static enum stream_turn pass_on(struct stream_relay *r, struct stream *s,
     stream_word_init(&s->word, s->upgrade, a->protocol);
     stream_word_pass(&s->word, rest, n);
     str_fini(&s->head);
-    s->moved_ms = clock_ms();
+    s->moved_ms = r->now_ms;
     s->stage = switched ? STREAM_PUMP : STREAM_BODY;
     if (switched) {
         s->due_ms = s->moved_ms + r->config.idle_ms;

@@ -28,11 +28,11 @@ struct stream *stream_join_create(struct stream_relay *r, int client)
 }
 
 /* What the ways have moved since the last time. */
-static void count_bytes(struct stream_relay *r, struct stream *s, int64_t now)
+static void count_bytes(struct stream_relay *r, struct stream *s)
 {
     uint64_t moved = s->in.moved + s->out.moved;
     if (moved != s->moved)
-        s->moved_ms = now;
+        s->moved_ms = r->now_ms;
     s->moved = moved;
     atomic_fetch_add(&r->bytes_in, s->in.moved - s->counted_in);
     atomic_fetch_add(&r->bytes_out, s->out.moved - s->counted_out);
@@ -51,7 +51,7 @@ static void log_end(const struct stream *s)
 
 void stream_join_destroy(struct stream_relay *r, struct stream *s)
 {
-    count_bytes(r, s, 0);
+    count_bytes(r, s);
     if (s->stage == STREAM_PUMP)
         log_end(s);
     stream_conn_fini(&s->client);
@@ -85,7 +85,7 @@ enum stream_turn stream_join_tell(struct stream_relay *r, struct stream *s,
     stream_way_put(&s->in, answer.data, answer.size);
     s->in.ended = true;
     s->stage = STREAM_TELL;
-    s->due_ms = clock_ms() + r->config.head_ms;
+    s->due_ms = r->now_ms + r->config.head_ms;
     return STREAM_ON;
 }
 
@@ -119,9 +119,8 @@ static bool is_over(const struct stream *s)
 static enum stream_turn on_pump(struct stream_relay *r, struct stream *s)
 {
     bool out = turn_out(r, s), in = turn_in(r, s);
-    int64_t now = clock_ms();
     bool half = s->in.ended || s->out.ended;
-    count_bytes(r, s, now);
+    count_bytes(r, s);
     s->due_ms = s->moved_ms + (half ? r->config.linger_ms : r->config.idle_ms);
     if (is_over(s))
         return STREAM_OVER;

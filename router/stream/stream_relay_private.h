@@ -73,7 +73,9 @@ struct stream_relay {
     int listener, epoll, wake; /* wake: an eventfd */
     int spare; /* given up to refuse a client when descriptors run out */
     pthread_t thread;
-    char *scratch; /* of the thread, STREAM_WAY_MAX bytes */
+    char *scratch;  /* of the thread, STREAM_WAY_MAX bytes */
+    int64_t now_ms; /* of the thread: when its turn began, before any byte
+                      * of it was moved */
     atomic_uint_fast64_t opened, refused, cut, bytes_in, bytes_out;
 
     pthread_mutex_t lock; /* guards what follows; never held over I/O */

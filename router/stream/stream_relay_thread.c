@@ -122,7 +122,7 @@ static bool look(struct stream_relay *r, int64_t *ret_due_ms)
 }
 
 /* False: it is over. */
-static bool turn(struct stream_relay *r, struct stream *s, int64_t now)
+static bool turn(struct stream_relay *r, struct stream *s)
 {
     bool told = s->client.told || s->remote.told || s->again;
     if (s->cutting) {
@@ -133,15 +133,15 @@ static bool turn(struct stream_relay *r, struct stream *s, int64_t now)
     s->client.told = s->remote.told = s->again = false;
     if (told && !stream_join_turn(r, s))
         return false;
-    return s->due_ms > now || stream_join_late(r, s);
+    return s->due_ms > r->now_ms || stream_join_late(r, s);
 }
 
 static int64_t turn_all(struct stream_relay *r, int64_t due_ms)
 {
-    int64_t now = clock_ms();
+    r->now_ms = clock_ms();
     for (size_t i = 0; i < r->n;) {
         struct stream *s = r->list[i];
-        if (!turn(r, s, now)) {
+        if (!turn(r, s)) {
             list_remove(r, i);
             continue;
         }

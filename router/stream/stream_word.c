@@ -153,10 +153,7 @@ static void form(const struct stream_word *w, const char *text, struct str *out)
         str_add(out, text);
         return;
     }
-    str_add(out, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
-                 "\"status\":\"Failure\",\"message\":");
-    str_add_json(out, text);
-    str_add(out, ",\"reason\":\"ServiceUnavailable\",\"code\":503}");
+    stream_status_add(503, text, out);
 }
 
 static void spdy_say(const struct stream_word *w, const struct str *said,
@@ -209,7 +206,7 @@ void stream_word_say(const struct stream_word *w, const char *text,
                      struct str *out)
 {
     cleanup_str struct str said = STR_INIT(STREAM_WORD_MAX);
-    char brief[STREAM_WORD_TEXT + 1];
+    char brief[STREAM_STATUS_TEXT + 1];
     if (w->ended || w->left > 0 || w->n_start > 0)
         return;
     (void)snprintf(brief, sizeof brief, "%s", text);

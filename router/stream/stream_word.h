@@ -14,11 +14,9 @@
 #include <stdint.h>
 
 #include "lib/base/str.h"
+#include "router/stream/stream_status.h"
 
-enum {
-    STREAM_WORD_TEXT = 256,    /* of a text what is said */
-    STREAM_WORD_MAX = 4 << 10, /* bytes of all that is said */
-};
+enum { STREAM_WORD_MAX = 4 << 10 }; /* bytes of all that is said */
 
 struct stream_word {
     enum { STREAM_WORD_NONE, STREAM_WORD_SPDY, STREAM_WORD_WS } frames;

@@ -233,15 +233,20 @@ Test(stream_head, answers_that_are_refused)
 Test(stream_head, our_own_answer)
 {
     cleanup_str struct str out = STR_INIT(STREAM_REFUSAL_MAX);
-    stream_refusal_write(404, "no such stream", &out);
-    cr_expect_str_eq(str_text(&out),
-                     "HTTP/1.1 404 Not Found\r\nConnection: close\r\n"
-                     "Content-Type: text/plain; charset=utf-8\r\n"
-                     "Content-Length: 15\r\n\r\nno such stream\n");
+    stream_refusal_write(404, "no such stream: \"x\"", &out);
+    cr_expect_str_eq(
+        str_text(&out),
+        "HTTP/1.1 404 Not Found\r\nConnection: close\r\n"
+        "Content-Type: application/json\r\nContent-Length: 133\r\n\r\n"
+        "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+        "\"status\":\"Failure\",\"message\":\"no such stream: \\\"x\\\"\","
+        "\"reason\":\"NotFound\",\"code\":404}");
     cleanup_free char *text = xmalloc(4096);
-    memset(text, 'x', 4095);
+    memset(text, '\1', 4095);
     text[4095] = '\0';
-    str_reset(&out);
-    stream_refusal_write(502, text, &out);
-    cr_expect(!out.overflow);
+    for (int status = 400; status < 600; status++) {
+        str_reset(&out);
+        stream_refusal_write(status, text, &out);
+        cr_expect(!out.overflow && str_text(&out)[out.size - 1] == '}');
+    }
 }

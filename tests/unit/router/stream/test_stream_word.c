@@ -172,7 +172,7 @@ Test(stream_word, long_texts_are_cut)
             stream_word_pass(&w, REPLY_1, i == 0 ? sizeof REPLY_1 - 1 : 0);
             str_reset(&out);
             stream_word_say(&w, text, &out);
-            cr_expect(!out.overflow && out.size > STREAM_WORD_TEXT);
+            cr_expect(!out.overflow && out.size > STREAM_STATUS_TEXT);
         }
     for (size_t i = 0; i + 2 < sizeof text; i += 2)
         memcpy(text + i, "\xc3\xa9", 2);
