@@ -19,6 +19,7 @@ import glob
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 
@@ -324,9 +325,16 @@ class Rig:
             sys.executable, "-B", os.path.join(HERE, "registry.py"),
             images.make(os.path.join(self.rack.folder, "registry")),
             self.rack.registry_port]).start()
+        wait_for("the registry answers", self._registry_answers)
         if self.way:
             self.way.start()
         return self
+
+    def _registry_answers(self):
+        self.registry.alive()
+        socket.create_connection(
+            ("127.0.0.1", self.rack.registry_port)).close()
+        return True
 
     @staticmethod
     def _add_bridge():
