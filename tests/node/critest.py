@@ -39,7 +39,10 @@ class Target:
         """(the rig, arguments of critest, what goes before it)"""
         r = rig.Rig(int(self.card), self.way, card_pods=self.card)
         if self.card and r.way:
-            r.way.settings.update({"default-remote": r.rack.cards[0].id})
+            # critest's pods have no allocation, and ask for every right
+            r.way.settings.update({
+                "default-remote": r.rack.cards[0].id, "network": "pod",
+                "allow": "ALL", "host-paths": "/"})
         r.start_runtimes()
         place, endpoint, more = r.rack.host, r.endpoint, []
         if self.card and r.way:

@@ -23,6 +23,8 @@ def main(way, places=(Place,), n_cards=0):
         with t.check("the node is ready"):
             r.start()
             r.start_proxy()
+            if any(place.biga for place in places):
+                r.start_biga()
         for place in places if not t.failed else ():
             p = place(r)
             t.note(f"at {p.prefix}, {way}")

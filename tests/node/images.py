@@ -24,7 +24,7 @@ LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
 
 # what pods of tests are made of; any name of a registry leads to ours
 BASE = "biga.test/busybox:full"
-PAUSE = "registry.k8s.io/pause:3.9"
+PAUSE = "registry.k8s.io/pause:3.9"  # that critest pulls
 
 PASSWD = """root:x:0:0:root:/root:/bin/sh
 default-user:x:1000:1000::/home:/bin/sh
@@ -48,9 +48,16 @@ done
 [ -n "$found" ]
 """
 
+# nor ipcs; identifiers are in the second column
+IPCS = """#!/bin/sh
+cat /proc/sysvipc/shm
+"""
+
 # A web server as critest knows nginx: by its name, by its file of its
-# process id, and by the words that its first argument has.
+# process id, and by the words that its first argument has; and httpd, which
+# says its name.
 NGINX = """#!/bin/sh
+echo httpd
 echo $$ >/var/run/nginx.pid
 httpd -f -p "$2" -h /www &
 trap 'kill $!; exit 0' TERM INT QUIT
@@ -117,8 +124,9 @@ class Layer:
         self.tar.addfile(info, io.BytesIO(data))
 
     def link(self, name, to):
-        info = self._entry(name, 0o777)
-        info.type, info.linkname = tarfile.SYMTYPE, to
+        """Another name of that file."""
+        info = self._entry(name, 0o755)
+        info.type, info.linkname = tarfile.LNKTYPE, to
         self.tar.addfile(info)
 
     def done(self):
@@ -139,8 +147,9 @@ def base_layer():
     names = subprocess.run([BUSYBOX, "--list"], stdout=subprocess.PIPE,
                            text=True, check=True).stdout.split()
     for name in sorted(set(names) - {"busybox"}):
-        layer.link("bin/" + name, "busybox")
+        layer.link("bin/" + name, "bin/busybox")
     layer.file("bin/pgrep", PGREP, 0o755)
+    layer.file("bin/ipcs", IPCS, 0o755)
     layer.file("etc/passwd", PASSWD)
     layer.file("etc/group", GROUP)
     layer.file("www/index.html", "<h1>Welcome</h1>\n")
@@ -218,9 +227,10 @@ def for_critest(store, base):
     for name in ("latest", "1:latest", "2:latest", "3:latest", "tag:test",
                  "tag:all"):
         name = "test-image-" + name
-        store.image([base, one_file("name", name, 0o644)], [ours + name])
+        store.image([base, one_file("name", name, 0o644)], [ours + name],
+                    Cmd=["sh"])
     store.image([base, one_file("name", "tags", 0o644)],
-                [f"{ours}test-image-tags:{n}" for n in (1, 2, 3)])
+                [f"{ours}test-image-tags:{n}" for n in (1, 2, 3)], Cmd=["sh"])
 
 
 def make(folder):

@@ -146,15 +146,15 @@ def test_job(t, p):
         p.k("delete", "job", name)
 
 
-def test_many(t, p, n=20):
-    with t.check(f"{n} pods at once start, and end"):
+def test_many(t, p):
+    with t.check(f"{p.most} pods at once start, and end"):
         began = time.monotonic()
-        names = [p.apply(f"many{i}", sh(WAIT)) for i in range(n)]
+        names = [p.apply(f"many{i}", sh(WAIT)) for i in range(p.most)]
         for name in names:
             p.ready(name)
         t.note(f"ready after {time.monotonic() - began:.1f} s")
         addresses = {p.r.pod(name)["status"]["podIP"] for name in names}
-        assert len(addresses) == p.addresses(n), addresses
+        assert len(addresses) == p.addresses(p.most), addresses
         p.k("delete", "pod", *names)
 
 

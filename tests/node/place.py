@@ -1,4 +1,6 @@
 """Where pods of a test go, and what is done with them there by kubectl."""
+import json
+
 import cards
 from pods import pod
 from proc import wait_for
@@ -8,6 +10,7 @@ class Place:
     """The host, by the kubelet's own runtime."""
 
     prefix = "host"  # what names of its pods begin with
+    biga = False  # whether Biga has to place them
 
     def __init__(self, r):
         self.r, self.k = r, r.c.kubectl
@@ -25,6 +28,7 @@ class Place:
             found["status"]["podIP"].startswith("10.88.")
 
     servers = 3  # pods that may serve the same port
+    most = 20  # pods at once
 
     def hostname(self, name):
         """What a pod of that name has as its own."""
@@ -76,3 +80,33 @@ class Place:
             assert reason in found, found
             return found[reason]
         return wait_for(f"an Event {reason} of {name}", said)
+
+
+class OnCard(Place):
+    """The cards: each pod goes where Biga puts it."""
+
+    prefix, biga, servers, most = "card", True, 1, 12
+
+    def dress(self, obj):
+        obj["metadata"].setdefault("labels", {})["biga.dev/role"] = "service"
+        spec = obj["spec"]
+        spec["runtimeClassName"] = "xpu"
+        spec["containers"][0].setdefault("resources", {})["limits"] = {
+            "biga.dev/card": "1", "biga.dev/card-cores": "1",
+            "biga.dev/card-memory-mib": "64"}
+        return obj
+
+    def card_of(self, found):
+        """The card that Biga has given it."""
+        told = json.loads(found["metadata"]["annotations"]
+                          ["biga.dev/allocation"])["cards"][0]["id"]
+        return next(c for c in self.r.rack.cards if c.id == told)
+
+    def here(self, found):
+        card = self.card_of(found)
+        assert found["status"]["podIP"] == card.address, found["status"]
+        return [s for s in card.local().sandboxes()
+                if found["metadata"]["uid"] in s["labels"].values()]
+
+    def addresses(self, n):
+        return min(n, len(self.r.rack.cards))

@@ -19,6 +19,7 @@ import glob
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 
@@ -134,7 +135,7 @@ class NodeHost(cards.Host):
     CONFIG = """version = 2
 [plugins."io.containerd.grpc.v1.cri"]
   disable_tcp_service = true
-  sandbox_image = "{pause}"
+  sandbox_image = "docker.io/library/biga-pause:{version}"
   stream_server_address = "127.0.0.1"
   netns_mounts_under_state_dir = true
 [plugins."io.containerd.grpc.v1.cri".containerd]
@@ -147,9 +148,6 @@ class NodeHost(cards.Host):
         super().__init__(rack)
         for folder in ("log", "sys"):
             os.makedirs(self.path(folder), exist_ok=True)
-
-    def configuration(self):
-        return self.CONFIG.format(pause=images.PAUSE)
 
     def more_mounts(self):
         lines = [f"mount --bind {self.path('log')} /var/log"]
@@ -327,9 +325,16 @@ class Rig:
             sys.executable, "-B", os.path.join(HERE, "registry.py"),
             images.make(os.path.join(self.rack.folder, "registry")),
             self.rack.registry_port]).start()
+        wait_for("the registry answers", self._registry_answers)
         if self.way:
             self.way.start()
         return self
+
+    def _registry_answers(self):
+        self.registry.alive()
+        socket.create_connection(
+            ("127.0.0.1", self.rack.registry_port)).close()
+        return True
 
     @staticmethod
     def _add_bridge():
@@ -466,13 +471,18 @@ class Rig:
         return Talk([os.path.join(self.c.bin, "kubectl"), "--kubeconfig",
                      self.c.path("admin.kubeconfig"), *args], terminal)
 
+    def crictl_argv(self, endpoint=None):
+        """What crictl of an endpoint, by default the way's, begins with."""
+        config = self.rack.host.path("crictl.yaml")
+        with open(config, "w", encoding="utf-8") as f:
+            f.write(f"runtime-endpoint: {endpoint or self.endpoint}\n"
+                    f"image-endpoint: {endpoint or self.endpoint}\n")
+        return [*self.rack.host.enter(), os.path.join(
+            binaries("cri"), "crictl"), "--config", config]
+
     def crictl(self, *args, endpoint=None):
-        """What crictl prints, of the way or of another endpoint."""
-        endpoint = endpoint or self.endpoint
-        return run(*self.rack.host.enter(),
-                   os.path.join(binaries("cri"), "crictl"),
-                   "--runtime-endpoint", endpoint, "--image-endpoint",
-                   endpoint, *args)
+        """What crictl prints."""
+        return run(*self.crictl_argv(endpoint), *args)
 
     def tail(self):
         """The ends of all logs, for a check that failed."""

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A real node comes up, runs a pod, and leaves nothing when it ends."""
 import os
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -37,6 +38,11 @@ def test_pod(t, r):
         assert "containerd://" in said and "v1.37.1" in said
 
 
+def cgroups(name):
+    return [path for top in rig.cgroup_tops()
+            for path in [os.path.join(top, name)] if os.path.exists(path)]
+
+
 def test_gone(t, r, before):
     folder, cgroup = r.rack.folder, r.rack.cgroup
     namespaces = {os.stat(f"/proc/{r.rack.host.init.pid}/ns/mnt").st_ino}
@@ -46,11 +52,37 @@ def test_gone(t, r, before):
                  "file"):
         assert start_time(kubelet[0]) != kubelet[1]
         assert not keeper.members(namespaces)
-        left = [at for top in rig.cgroup_tops()
-                for at in [os.path.join(top, cgroup)] if os.path.exists(at)]
-        assert not left, left
+        assert not cgroups(cgroup), cgroups(cgroup)
         assert not os.path.exists(folder)
     with t.check("and the machine's settings are what they were"):
+        assert machine() == before, (machine(), before)
+
+
+def test_killed(t, before):
+    """One whose script is killed."""
+    script = ("import sys, time; sys.path.insert(0, sys.argv[1]); "
+              "import rig; from pods import pod, sh; rig.require(); "
+              "r = rig.Rig(1).start(); "
+              "r.c.apply([pod('one', sh('sleep 100000'))]); "
+              "rig.wait_for('it runs', lambda: r.ready_pod('one')); "
+              "print(r.rack.folder, r.rack.cgroup, r.rack.host.init.pid, "
+              "flush=True); time.sleep(999)")
+    with t.check("a node whose script is killed leaves nothing"):
+        child = subprocess.Popen(
+            [sys.executable, "-B", "-c", script, rig.HERE],
+            stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
+            env={k: v for k, v in os.environ.items() if k != "BIGA_KEEP"})
+        words = child.stdout.readline().split()
+        assert len(words) == 3, "it did not start"
+        held = keeper.Held()
+        held.hold(f"/proc/{words[2]}/ns/mnt")
+        assert len(keeper.members(held.numbers())) > 3, "nothing runs"
+        child.kill()
+        child.wait()
+        wait_for("its files are gone", lambda: not os.path.exists(words[0]))
+        assert not keeper.members(held.numbers())
+        held.close()
+        assert not cgroups(words[1]), cgroups(words[1])
         assert machine() == before, (machine(), before)
 
 
@@ -70,6 +102,7 @@ def main():
             assert machine() == before
         if not t.failed:
             test_gone(t, r, before)
+            test_killed(t, before)
         t.finish()
 
 
