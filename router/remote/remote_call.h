@@ -25,8 +25,9 @@ struct remote_ask {
     const struct method *method;
     struct proto_bytes request; /* as the remote is to have it */
     unsigned ms;
-    /* Asked, while the call is under way, whether anybody still waits for it;
-     * NULL: somebody does.  remote_nudge() has it asked again. */
+    /* Asked, before and while the call is under way, whether nobody waits for
+     * it any more; NULL: somebody does.  With a lock held: it must not block,
+     * nor call back.  remote_nudge() has it asked again. */
     bool (*unwanted)(void *ctx);
     void *ctx;
 };
