@@ -12,8 +12,8 @@ enum {
     KEEP_IDLE_S = 10,
     KEEP_EVERY_S = 5,
     KEEP_TIMES = 4,
-    /* alerts and tickets that are passed over before it counts as a flood */
-    NOTES_MAX = 16,
+    /* messages of TLS itself in a row: more are a flood */
+    NOTES_MAX = 64,
 };
 
 void stream_conn_init(struct stream_conn *c, int fd)
@@ -82,6 +82,25 @@ int stream_conn_dialled(const struct stream_conn *c)
 
 /* --- TLS ------------------------------------------------------------------------ */
 
+/* GnuTLS says "again" also when it has taken a message of TLS itself, as a
+ * ticket for sessions, and more is there, of which epoll will not tell any
+ * more.  So these note what the kernel said. */
+static ssize_t pull(gnutls_transport_ptr_t conn, void *data, size_t size)
+{
+    struct stream_conn *c = conn;
+    ssize_t n = recv(c->fd, data, size, 0);
+    c->waits |= n < 0 && errno == EAGAIN;
+    return n;
+}
+
+static ssize_t push(gnutls_transport_ptr_t conn, const void *data, size_t size)
+{
+    struct stream_conn *c = conn;
+    ssize_t n = send(c->fd, data, size, MSG_NOSIGNAL);
+    c->waits |= n < 0 && errno == EAGAIN;
+    return n;
+}
+
 int stream_conn_tls(struct stream_conn *c, const struct stream_creds *creds,
                     struct error *err)
 {
@@ -91,7 +110,9 @@ int stream_conn_tls(struct stream_conn *c, const struct stream_creds *creds,
         r = stream_creds_use(creds, c->session);
     if (r < 0)
         return error_set(err, EPROTO, "TLS: %s", gnutls_strerror(r));
-    gnutls_transport_set_int(c->session, c->fd);
+    gnutls_transport_set_ptr(c->session, c);
+    gnutls_transport_set_pull_function(c->session, pull);
+    gnutls_transport_set_push_function(c->session, push);
     return 0;
 }
 
@@ -124,10 +145,11 @@ static int fault(struct stream_conn *c, int r)
 
 int stream_conn_shake(struct stream_conn *c, struct error *err)
 {
-    int r = GNUTLS_E_INTERRUPTED;
+    int r = GNUTLS_E_AGAIN;
     for (int i = 0; i < NOTES_MAX && r < 0 && !gnutls_error_is_fatal(r); i++) {
+        c->waits = false;
         r = gnutls_handshake(c->session);
-        if (r == GNUTLS_E_AGAIN) {
+        if (r == GNUTLS_E_AGAIN && c->waits) {
             c->readable = c->writable = false;
             return -EAGAIN;
         }
@@ -142,10 +164,11 @@ int stream_conn_shake(struct stream_conn *c, struct error *err)
 
 static ssize_t tls_read(struct stream_conn *c, void *data, size_t size)
 {
-    ssize_t r = GNUTLS_E_INTERRUPTED;
+    ssize_t r = GNUTLS_E_AGAIN;
     for (int i = 0; i < NOTES_MAX && r < 0; i++) {
+        c->waits = false;
         r = gnutls_record_recv(c->session, data, size);
-        if (r == GNUTLS_E_AGAIN)
+        if (r == GNUTLS_E_AGAIN && c->waits)
             return -EAGAIN;
         if (r < 0 && gnutls_error_is_fatal((int)r))
             break;
@@ -160,12 +183,8 @@ static ssize_t tls_write(struct stream_conn *c, const void *data, size_t size)
         r = c->held ? gnutls_record_send(c->session, NULL, 0)
                     : gnutls_record_send(c->session, data, size);
     } while (r == GNUTLS_E_INTERRUPTED);
-    if (r == GNUTLS_E_AGAIN) {
-        c->held = size;
-        return -EAGAIN;
-    }
-    c->held = 0;
-    return r >= 0 ? r : fault(c, (int)r);
+    c->held = r == GNUTLS_E_AGAIN;
+    return r == GNUTLS_E_AGAIN ? -EAGAIN : r >= 0 ? r : fault(c, (int)r);
 }
 
 /* --- bytes ------------------------------------------------------------------------ */

@@ -2,7 +2,8 @@
  * waiting.
  *
  * For epoll with EPOLLET: what happens is told once, and remembered here until
- * the connection says that there is no more (-EAGAIN). */
+ * the connection says that there is no more (-EAGAIN).  One with TLS must stay
+ * where it is. */
 #ifndef BIGA_ROUTER_STREAM_STREAM_CONN_H
 #define BIGA_ROUTER_STREAM_STREAM_CONN_H
 
@@ -21,7 +22,8 @@ struct stream_conn {
     bool readable, writable;
     bool hung_up;     /* the peer sends no more, though bytes may wait */
     bool told;        /* something has happened since that was set to false */
-    size_t held;      /* bytes that TLS has taken and not yet sent */
+    bool waits;       /* the kernel had TLS wait */
+    bool held;        /* TLS has taken bytes that are not sent yet */
     const char *last; /* what TLS said of the last failure, NULL nothing */
 };
 #define STREAM_CONN_NONE ((struct stream_conn){.fd = -1})

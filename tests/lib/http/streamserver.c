@@ -1,6 +1,8 @@
 #include "tests/lib/http/streamserver.h"
 
 #include <gnutls/gnutls.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,6 +17,7 @@ enum { PATIENCE_S = 60, BUFFER = 64 << 10, ALL_MAX = 64 << 20 };
 struct stream_server {
     struct stream_server_config config;
     gnutls_certificate_credentials_t own;
+    gnutls_datum_t tickets; /* the key of its sessions' tickets */
     int listener;
     uint16_t port;
     pthread_t thread;
@@ -84,7 +87,8 @@ static bool peer_tls(struct peer *p)
     must(gnutls_init(&p->session, GNUTLS_SERVER | GNUTLS_NO_SIGNAL) == 0 &&
              gnutls_set_default_priority(p->session) == 0 &&
              gnutls_credentials_set(p->session, GNUTLS_CRD_CERTIFICATE,
-                                    s->own) == 0,
+                                    s->own) == 0 &&
+             gnutls_session_ticket_enable_server(p->session, &s->tickets) == 0,
          "TLS");
     if (s->config.client_ca_file) {
         gnutls_certificate_server_set_request(p->session, GNUTLS_CERT_REQUIRE);
@@ -97,6 +101,17 @@ static bool peer_tls(struct peer *p)
     if (r < 0) /* the other side is to hear why */
         (void)gnutls_alert_send_appropriate(p->session, r);
     return r == 0;
+}
+
+/* A ticket for sessions and the answer in one packet, as Go's servers have it
+ * at times: who reads the one must not wait for more before the other. */
+static void cork(struct peer *p, int on)
+{
+    if (!p->session)
+        return;
+    (void)setsockopt(p->fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on);
+    if (on && gnutls_protocol_get_version(p->session) == GNUTLS_TLS1_3)
+        must(gnutls_session_ticket_send(p->session, 1, 0) == 0, "ticket");
 }
 
 /* --- one connection --------------------------------------------------------------- */
@@ -178,7 +193,10 @@ static void serve(struct peer *p)
     str_add_n(&s->head, head.data, head.size);
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
-    if (!answer(p, &head))
+    cork(p, 1);
+    bool answered = answer(p, &head);
+    cork(p, 0);
+    if (!answered)
         return;
     switch (s->config.manner) {
     case SERVES_ECHO:
@@ -246,7 +264,8 @@ stream_server_start(const struct stream_server_config *config)
     (void)pthread_cond_init(&s->changed, NULL);
     str_init(&s->head, 1 << 20);
     if (config->cert_file) {
-        must(gnutls_certificate_allocate_credentials(&s->own) == 0 &&
+        must(gnutls_session_ticket_key_generate(&s->tickets) == 0 &&
+                 gnutls_certificate_allocate_credentials(&s->own) == 0 &&
                  gnutls_certificate_set_x509_key_file(s->own, config->cert_file,
                                                       config->key_file,
                                                       GNUTLS_X509_FMT_PEM) >= 0,
@@ -307,6 +326,7 @@ void stream_server_stop(struct stream_server *s)
     (void)close(s->listener);
     if (s->own)
         gnutls_certificate_free_credentials(s->own);
+    gnutls_free(s->tickets.data);
     str_fini(&s->head);
     (void)pthread_cond_destroy(&s->changed);
     (void)pthread_mutex_destroy(&s->lock);
