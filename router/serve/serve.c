@@ -149,11 +149,12 @@ static int open_server(struct serve *s, struct error *err)
 static int open_all(struct serve *s, const struct serve_config *config,
                     struct error *err)
 {
+    const struct stream_relay_config usual = {0};
     int r = open_keep(s, err);
     if (r == 0)
         r = open_server(s, err);
     if (r == 0)
-        r = stream_relay_start(NULL, &s->streams, err);
+        r = stream_relay_start(&usual, &s->streams, err);
     if (r == 0)
         r = serve_files_open(s, err);
     for (size_t i = 0; r == 0 && i < config->n_places; i++)

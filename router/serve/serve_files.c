@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
@@ -149,6 +150,9 @@ static int open_logs(struct serve *s, struct error *err)
                                              .remote_dir = follow,
                                              .exec = logs_exec,
                                              .ctx = s};
+    /* the kubelet makes it, once there is a runtime */
+    if (mkdir(c->pod_logs, 0750) < 0 && errno != EEXIST)
+        return error_errno(err, errno, "%s", c->pod_logs);
     s->log_caller = log_caller_create(&source);
     return log_copier_create(&config, &s->logs, err);
 }
