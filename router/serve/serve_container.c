@@ -229,6 +229,18 @@ int64_t serve_timeout_ms(struct job *j, uint32_t number, int64_t otherwise)
                            : s * 1000 + SERVE_MARGIN_MS;
 }
 
+/* The kubelet takes one that was ended and is told as running for a fault of
+ * the runtime. */
+void serve_await_end(struct job *j, const char *id)
+{
+    cleanup_with(remote_view) struct remote_view *v =
+        remote_view(j->far->remote);
+    int64_t due = clock_ms() + job_left_ms(j, SERVE_EXIT_MS);
+    struct proto_bytes status = remote_view_status(v, id);
+    if (status.size && exits_has_ended(status))
+        exits_await(j->s->exits, j->far, id, due);
+}
+
 void serve_stop_container(struct job *j)
 {
     int64_t grace = serve_timeout_ms(j, CRI_StopContainerRequest_timeout, 0);
@@ -242,8 +254,10 @@ void serve_stop_container(struct job *j)
         job_fail(j, &err);
         return;
     }
-    if (j->far)
+    if (j->far) {
         job_settle(j, j->req.id);
+        serve_await_end(j, j->req.id);
+    }
     job_answer(j, &reply);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/strmap.h"
+#include "lib/io/clock.h"
 #include "lib/io/log.h"
 #include "router/serve/serve_private.h"
 #include "router/wire/edit.h"
@@ -27,7 +28,7 @@ struct exit_lane {
 struct exits {
     struct serve *s;
     pthread_mutex_t lock;
-    pthread_cond_t wake;
+    pthread_cond_t wake, finished;
     bool stopping;
     struct strmap items;
     struct exit_lane lanes[SERVE_REMOTES_MAX];
@@ -76,7 +77,7 @@ static bool next(struct exit_lane *l, char ret_id[KEPT_ID_MAX + 1])
 {
     hold_lock(&l->e->lock);
     while (!l->first && !l->e->stopping)
-        (void)pthread_cond_wait(&l->e->wake, &l->e->lock);
+        (void)clock_wait(&l->e->wake, &l->e->lock, INT64_MAX);
     struct exit_item *i = l->first;
     if (l->e->stopping)
         return false;
@@ -99,6 +100,7 @@ static void *run(void *arg)
         struct far *far = i ? i->far : NULL;
         if (i)
             i->done = true;
+        (void)pthread_cond_broadcast(&l->e->finished);
         (void)pthread_mutex_unlock(&l->e->lock);
         if (far)
             serve_event_exited(far, id);
@@ -114,7 +116,8 @@ struct exits *exits_create(struct serve *s)
     struct exits *e = xcalloc(1, sizeof *e);
     e->s = s;
     (void)pthread_mutex_init(&e->lock, NULL);
-    (void)pthread_cond_init(&e->wake, NULL);
+    clock_wait_init(&e->wake);
+    clock_wait_init(&e->finished);
     for (size_t i = 0; i < SERVE_REMOTES_MAX; i++) {
         e->lanes[i].e = e;
         e->lanes[i].last = &e->lanes[i].first;
@@ -129,6 +132,7 @@ void exits_destroy(struct exits *e)
     (void)pthread_mutex_lock(&e->lock);
     e->stopping = true;
     (void)pthread_cond_broadcast(&e->wake);
+    (void)pthread_cond_broadcast(&e->finished);
     (void)pthread_mutex_unlock(&e->lock);
     for (size_t i = 0; i < SERVE_REMOTES_MAX; i++)
         if (e->lanes[i].runs)
@@ -136,6 +140,7 @@ void exits_destroy(struct exits *e)
     strmap_fini_with(&e->items, free);
     (void)pthread_mutex_destroy(&e->lock);
     (void)pthread_cond_destroy(&e->wake);
+    (void)pthread_cond_destroy(&e->finished);
     free(e);
 }
 
@@ -163,6 +168,20 @@ bool exits_seen(struct exits *e, struct far *far, const char *id)
     l->last = &i->next;
     i->done = !wake(l);
     return i->done;
+}
+
+void exits_await(struct exits *e, struct far *far, const char *id,
+                 int64_t due_ms)
+{
+    if (exits_seen(e, far, id))
+        return;
+    hold_lock(&e->lock);
+    for (bool wait = true; wait && !e->stopping;) {
+        const struct exit_item *i = strmap_get(&e->items, id);
+        if (!i || i->done)
+            return;
+        wait = clock_wait(&e->finished, &e->lock, due_ms);
+    }
 }
 
 static void unlink_item(struct exit_lane *l, struct exit_item *gone)

@@ -5,6 +5,7 @@
 #define BIGA_ROUTER_SERVE_SERVE_EXIT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "lib/base/proto.h"
 #include "lib/base/str.h"
@@ -17,6 +18,9 @@ struct exits *exits_create(struct serve *s);
 void exits_destroy(struct exits *e); /* waits; NULL allowed */
 /* False: it is to be told as running still; it is seen to, once. */
 bool exits_seen(struct exits *e, struct far *far, const char *id);
+/* One that has ended: waits until it is told so, or clock_ms() is `due_ms`. */
+void exits_await(struct exits *e, struct far *far, const char *id,
+                 int64_t due_ms);
 void exits_forget(struct exits *e, const char *id);
 /* Has it ended, as an item of a list or a reply of its status says?  The same
  * of one that runs. */

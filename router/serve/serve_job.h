@@ -66,6 +66,8 @@ int serve_need_far(struct job *j, struct error *err);
 /* The field of the request that has seconds, in ms with a margin; `otherwise`
  * when it has none. */
 int64_t serve_timeout_ms(struct job *j, uint32_t number, int64_t otherwise);
+/* That container has ended: until the kubelet is told so. */
+void serve_await_end(struct job *j, const char *id);
 /* Nothing of the containers of a sandbox is left: logs, streams, exits. */
 void serve_forget_containers(struct serve *s, const char *sandbox_id);
 /* What the pod asks of its card (model/pod/prepare.h) is done. */

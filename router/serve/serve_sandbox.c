@@ -189,6 +189,18 @@ int job_pass(struct job *j, unsigned ms, struct str *ret_reply,
     return r;
 }
 
+/* With a sandbox its containers end. */
+static void await_containers(struct job *j)
+{
+    cleanup_with(keep_view) struct keep_view *v = keep_view(j->s->keep);
+    for (size_t i = 0; i < keep_view_count(v); i++) {
+        const struct kept *k = keep_view_at(v, i);
+        if (k->kind == KEPT_CONTAINER && k->state == KEPT_MADE &&
+            strcmp(k->sandbox_id, j->req.id) == 0)
+            serve_await_end(j, k->id);
+    }
+}
+
 void serve_stop_sandbox(struct job *j)
 {
     struct error err = {0};
@@ -202,8 +214,10 @@ void serve_stop_sandbox(struct job *j)
         return;
     }
     stream_relay_cut_container(j->s->streams, j->req.id, "the pod was ended");
-    if (j->far)
+    if (j->far) {
         job_settle(j, j->req.id);
+        await_containers(j);
+    }
     job_answer(j, &reply);
 }
 
