@@ -7,6 +7,10 @@
 
 enum { DEPTH_MAX = 16 }; /* CRI's messages go eight deep */
 
+/* Large and odd, so that a small number does not stay one. */
+#define SEED_A UINT64_C(0x9e3779b97f4a7c15)
+#define SEED_B UINT64_C(0xd6e8feb86659fd93)
+
 static uint64_t hash_of(struct proto_bytes b)
 {
     return hash_bytes(b.size ? b.data : "", b.size);
@@ -41,8 +45,7 @@ static int hash_field(enum fields_message m, const struct proto_field *f,
     } else if (m == CRI_Mount && f->number == CRI_Mount_host_path) {
         h = hash_of(without_random(f->bytes));
     }
-    *ret_hash = hash_mix(h ^ UINT64_C(0x9e3779b97f4a7c15),
-                         (uint64_t)f->number * 2 + 1);
+    *ret_hash = hash_mix(h ^ SEED_A, f->number ^ SEED_B);
     return 0;
 }
 
@@ -66,9 +69,9 @@ static int hash_message(enum fields_message m, struct proto_bytes message,
         if (row && row->kind == FIELDS_PAIRS)
             maps += h;
         else
-            rest = hash_mix(rest ^ h, UINT64_C(0xd6e8feb86659fd93)) + h;
+            rest = hash_mix(rest ^ h, SEED_B) + h;
     }
-    *ret_hash = hash_mix(maps + 1, rest | 1) ^ maps ^ rest;
+    *ret_hash = hash_mix(maps ^ SEED_A, rest ^ SEED_B);
     return more;
 }
 
@@ -95,6 +98,6 @@ int kept_hash(const struct method *m, struct proto_bytes request,
                        PROTO_BYTES, &id, err);
     if (e < 0)
         return e;
-    *ret_hash = hash_mix(hash + 1, hash_of(id.bytes));
+    *ret_hash = hash_mix(hash ^ SEED_A, hash_of(id.bytes) ^ SEED_B);
     return 0;
 }
