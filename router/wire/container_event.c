@@ -37,6 +37,8 @@ static int edit_event(void *ctx, const struct proto_field *f, struct str *out,
 {
     const struct event *event = ctx;
     char id[FROM_REMOTE_ID_SIZE + 1];
+    if (f->number == CRI_ContainerEventResponse_created_at)
+        return event->known->now_ns ? EDIT_DROP : EDIT_COPY;
     if (f->number == CRI_ContainerEventResponse_containers_statuses)
         return from_remote_add_container(f, event->known, event->sandbox, out,
                                          err);
@@ -81,6 +83,9 @@ int container_event_translate(struct proto_bytes event,
     if (e == 0)
         e = edit_fields((struct proto_bytes){clean.data, clean.size},
                         edit_event, &about, out, err);
+    if (known->now_ns)
+        proto_add_varint(out, CRI_ContainerEventResponse_created_at,
+                         (uint64_t)known->now_ns);
     return e < 0 ? e : edit_end(out, err);
 }
 

@@ -41,6 +41,8 @@ static int edit_sandbox(void *ctx, const struct proto_field *f, struct str *out,
     const struct status *s = ctx;
     if (f->number == CRI_PodSandboxStatusResponse_containers_statuses)
         return from_remote_add_container(f, s->known, s->o.sandbox, out, err);
+    if (f->number == CRI_PodSandboxStatusResponse_timestamp)
+        return EDIT_DROP; /* by the remote's clock */
     if (f->number != CRI_PodSandboxStatusResponse_status)
         return EDIT_COPY;
     int e = check_id(CRI_PodSandboxStatus, f->bytes, s->o.sandbox->id, err);

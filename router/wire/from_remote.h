@@ -48,6 +48,9 @@ struct known_sandbox {
      * lost, and the remote's labels and annotations are taken but for those
      * that say whose it is. */
     struct proto_bytes made;
+    /* When it was made, by our clock; 0: by the remote's, which need not know
+     * the time.  The kubelet takes the newest for the one that counts. */
+    int64_t created_ns;
 };
 struct known_container {
     const struct known_sandbox *sandbox;
@@ -56,6 +59,9 @@ struct known_container {
     const char *user_image; /* as the pod has it */
     const char *log_path;   /* here, absolute */
     struct proto_bytes made;
+    /* As of a sandbox; what happened since is told as long after that as the
+     * remote says, and not later than `now_ns`. */
+    int64_t created_ns, now_ns;
 };
 /* To be kept with a sandbox or container: labels, annotations and mounts of
  * the kubelet's RunPodSandbox or CreateContainer, in a form of our own. */
@@ -72,10 +78,12 @@ struct known {
     const struct known_sandbox *(*sandbox)(void *ctx, const char *id);
     const struct known_container *(*container)(void *ctx, const char *id);
     void *ctx;
+    int64_t now_ns; /* of events: when they happened; 0: as the remote says */
 };
 
 /* PodSandboxStatus and ContainerStatus.  One about another id than asked for
- * is -EPROTO. `known` is for containers in a sandbox's status; NULL: none. */
+ * is -EPROTO. `known` is for containers in a sandbox's status; NULL: none.
+ * Its time is left out, by which a kubelet would order what it knows. */
 int from_remote_sandbox_status(struct proto_bytes reply,
                                const struct known_sandbox *s,
                                const struct known *known, struct str *out,

@@ -67,7 +67,7 @@ static int edit_stats_linux(void *ctx, const struct proto_field *f,
                             struct str *out, struct error *err)
 {
     const struct stats *s = ctx;
-    struct item item;
+    struct item item = {0};
     if (f->number != CRI_LinuxPodSandboxStats_containers)
         return EDIT_COPY;
     int e = find_object(CRI_ContainerAttributes,
@@ -160,7 +160,7 @@ static bool is_new(struct list *l, const struct item *item)
 static void take_item(struct list *l, struct proto_bytes message)
 {
     struct error err = {0};
-    struct item item;
+    struct item item = {0};
     str_reset(&l->text);
     int e = add_item(l->form, message, l->known, &item, &l->text, &err);
     if (e > 0 && !is_new(l, &item))
@@ -239,7 +239,7 @@ int from_remote_stats(const struct method *m, struct proto_bytes reply,
         m->id == METHOD_CONTAINER_STATS ? METHOD_LIST_CONTAINER_STATS
                                         : METHOD_LIST_POD_SANDBOX_STATS));
     struct proto_field f;
-    struct item item;
+    struct item item = {0};
     int e = proto_find(reply, LIST_ITEMS, PROTO_BYTES, &f, err);
     if (e == 0)
         e = error_set(err, EPROTO, "has no stats");

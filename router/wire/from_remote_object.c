@@ -17,6 +17,7 @@ static const struct form {
     struct made_numbers made;
     uint32_t id, sandbox, metadata, image, handler, log_path, resources;
     uint32_t reason, text, network, linux_status;
+    uint32_t created, started, finished;
 } forms[] = {
     {
         .message = CRI_PodSandboxStatus,
@@ -24,6 +25,7 @@ static const struct form {
                  0},
         .id = CRI_PodSandboxStatus_id,
         .metadata = CRI_PodSandboxStatus_metadata,
+        .created = CRI_PodSandboxStatus_created_at,
         .handler = CRI_PodSandboxStatus_runtime_handler,
         .network = CRI_PodSandboxStatus_network,
         .linux_status = CRI_PodSandboxStatus_linux,
@@ -33,6 +35,7 @@ static const struct form {
         .made = {CRI_PodSandbox_labels, CRI_PodSandbox_annotations, 0},
         .id = CRI_PodSandbox_id,
         .metadata = CRI_PodSandbox_metadata,
+        .created = CRI_PodSandbox_created_at,
         .handler = CRI_PodSandbox_runtime_handler,
     },
     {
@@ -41,6 +44,9 @@ static const struct form {
                  CRI_ContainerStatus_mounts},
         .id = CRI_ContainerStatus_id,
         .metadata = CRI_ContainerStatus_metadata,
+        .created = CRI_ContainerStatus_created_at,
+        .started = CRI_ContainerStatus_started_at,
+        .finished = CRI_ContainerStatus_finished_at,
         .image = CRI_ContainerStatus_image,
         .log_path = CRI_ContainerStatus_log_path,
         /* limits of the allocation, which the kubelet would take for a resize
@@ -55,6 +61,7 @@ static const struct form {
         .id = CRI_Container_id,
         .sandbox = CRI_Container_pod_sandbox_id,
         .metadata = CRI_Container_metadata,
+        .created = CRI_Container_created_at,
         .image = CRI_Container_image,
     },
     {
@@ -231,7 +238,44 @@ struct context {
     const struct object *o;
     struct proto_bytes made;
     bool has_address;
+    int64_t created_ns; /* by our clock; 0 not known */
 };
+
+static void add_time(struct str *out, uint32_t number, int64_t ns)
+{
+    if (number && ns)
+        proto_add_varint(out, number, (uint64_t)ns);
+}
+
+/* 0, not yet, stays that. */
+static int64_t our_time(const struct context *c, struct proto_bytes message,
+                        uint32_t number)
+{
+    int64_t theirs = (int64_t)edit_number(message, number), since;
+    int64_t created = (int64_t)edit_number(message, c->form->created);
+    int64_t now = c->o->container->now_ns, ours;
+    if (theirs == 0)
+        return 0;
+    if (__builtin_sub_overflow(theirs, created, &since) || since < 0)
+        since = 0;
+    if (__builtin_add_overflow(c->created_ns, since, &ours) ||
+        (now && ours > now))
+        ours = now ? now : c->created_ns;
+    return ours;
+}
+
+static void add_times(const struct context *c, struct proto_bytes message,
+                      struct str *out)
+{
+    const struct form *form = c->form;
+    if (!c->created_ns || !form->created)
+        return;
+    add_time(out, form->created, c->created_ns);
+    if (!form->started)
+        return;
+    add_time(out, form->started, our_time(c, message, form->started));
+    add_time(out, form->finished, our_time(c, message, form->finished));
+}
 
 static bool is_replaced(const struct context *c, uint32_t number)
 {
@@ -242,12 +286,20 @@ static bool is_replaced(const struct context *c, uint32_t number)
            number == form->resources || number == form->linux_status;
 }
 
+static bool is_time(const struct context *c, uint32_t number)
+{
+    const struct form *form = c->form;
+    return c->created_ns &&
+           (number == form->created || number == form->started ||
+            number == form->finished);
+}
+
 static int edit_object(void *ctx, const struct proto_field *f, struct str *out,
                        struct error *err)
 {
     const struct context *c = ctx;
     const struct form *form = c->form;
-    if (is_replaced(c, f->number))
+    if (is_replaced(c, f->number) || is_time(c, f->number))
         return EDIT_DROP;
     if (f->number == form->made.labels)
         return c->made.size || is_identity(f) ? EDIT_DROP : EDIT_COPY;
@@ -308,6 +360,7 @@ static void add_known(const struct context *c, struct proto_bytes message,
     if (form->sandbox)
         proto_add_text(out, form->sandbox, s->id);
     add_metadata(c, out);
+    add_times(c, message, out);
     if (c->made.size)
         from_remote_add_made(c->made, &form->made, out);
     else
@@ -336,6 +389,8 @@ int from_remote_add_object(enum fields_message m, struct proto_bytes message,
         .o = o,
         .made = o->container ? o->container->made : o->sandbox->made,
         .has_address = form->network && address && *address,
+        .created_ns = o->container ? o->container->created_ns
+                                   : o->sandbox->created_ns,
     };
     int e = edit_fields(message, edit_object, &c, out, err);
     if (e == 0)

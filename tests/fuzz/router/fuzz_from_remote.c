@@ -28,6 +28,8 @@ static const struct known_container container = {
     .id = ID,
     .name = "c",
     .log_path = LOG,
+    .created_ns = 1000,
+    .now_ns = 2000,
 };
 static const struct known_sandbox *find_sandbox(void *ctx, const char *id)
 {
@@ -39,7 +41,7 @@ static const struct known_container *find_container(void *ctx, const char *id)
     (void)ctx;
     return strcmp(id, ID) == 0 ? &container : NULL;
 }
-static const struct known known = {find_sandbox, find_container, NULL};
+static const struct known known = {find_sandbox, find_container, NULL, 0};
 
 static struct proto_bytes within(struct proto_bytes message, uint32_t number)
 {
@@ -82,6 +84,10 @@ static void check_container(struct proto_bytes c)
     assert(proto_equals(within(c, CRI_ContainerStatus_log_path), LOG));
     assert(proto_find(c, CRI_ContainerStatus_mounts, PROTO_BYTES, &f, NULL) ==
            0);
+    for (uint32_t i = CRI_ContainerStatus_created_at;
+         i <= CRI_ContainerStatus_finished_at; i++)
+        assert(proto_find(c, i, PROTO_VARINT, &f, NULL) == 0 ||
+               (f.value >= 1000 && f.value <= 2000));
     check_pair(c, CRI_ContainerStatus_labels, "io.kubernetes.pod.uid", "u-1");
     check_pair(c, CRI_ContainerStatus_labels, "io.kubernetes.container.name",
                "c");

@@ -35,7 +35,7 @@ static const struct known_container *find_container(void *ctx, const char *id)
     (void)ctx;
     return strcmp(id, container.id) == 0 ? &container : NULL;
 }
-static const struct known known = {find_sandbox, find_container, NULL};
+static const struct known known = {find_sandbox, find_container, NULL, 77};
 
 static void add_event(struct str *m, const char *id, const char *sandbox_id,
                       uint64_t kind)
@@ -66,6 +66,7 @@ Test(container_event, of_a_remote)
             "%s", err.text);
         cr_expect(proto_equals(CRIWIRE_IN(&out, 1), ids[i]));
         cr_expect_eq(CRIWIRE_NUMBER(&out, 0, 2), 2);
+        cr_expect_eq(CRIWIRE_NUMBER(&out, 0, 3), 77, "by our clock");
         cr_expect(proto_equals(
             CRIWIRE_IN(&out, SANDBOX, CRI_PodSandboxStatus_runtime_handler),
             "xpu"));

@@ -114,6 +114,7 @@ static void tell_sandbox(const struct known_sandbox *s, struct str *out)
     cleanup_str struct str m = STR_INIT(1 << 16);
     struct error err = {0};
     add_sandbox_status(&m, CRIWIRE_ID);
+    proto_add_varint(&m, CRI_PodSandboxStatusResponse_timestamp, 9);
     criwire_add_newer(&m, "reply");
     cr_assert_eq(from_remote_sandbox_status(criwire_of(&m), s, NULL, out, &err),
                  0, "%s", err.text);
@@ -143,6 +144,9 @@ Test(from_remote, a_sandbox)
     expect_pair(status, CRI_PodSandboxStatus_labels, "app", "a");
     expect_pair(status, CRI_PodSandboxStatus_annotations, "biga.dev/kept",
                 NULL);
+    cr_expect_eq(
+        criwire_count(criwire_of(&out), CRI_PodSandboxStatusResponse_timestamp),
+        0);
     cr_expect_eq(criwire_newer(criwire_of(&out), "status"), 1);
     cr_expect_eq(criwire_newer(criwire_of(&out), "reply"), 1);
     cr_expect_eq(criwire_newer(criwire_of(&out), "options"), 1);
@@ -328,6 +332,61 @@ Test(from_remote, long_words_are_cut)
                                          CRI_ContainerStatus_message);
     cr_expect_eq(text.size, FROM_REMOTE_REASON_MAX / 3 * 3);
     cr_expect(proto_is_text(text));
+}
+
+/* --- times ---------------------------------------------------------------- */
+
+/* A card without a clock of its own begins in 1970 again after each start, and
+ * the kubelet would take an older container for the newest. */
+static void expect_times(const int64_t theirs[3], const int64_t ours[3],
+                         int64_t created, int64_t now)
+{
+    static const uint32_t numbers[] = {CRI_ContainerStatus_created_at,
+                                       CRI_ContainerStatus_started_at,
+                                       CRI_ContainerStatus_finished_at};
+    cleanup_str struct str m = STR_INIT(1 << 16), out = STR_INIT(1 << 16);
+    struct known_container c = container;
+    struct error err = {0};
+    c.created_ns = created;
+    c.now_ns = now;
+    size_t status = proto_open(&m, CSTATUS);
+    proto_add_text(&m, CRI_ContainerStatus_id, CRIWIRE_OTHER);
+    for (size_t i = 0; i < 3; i++)
+        if (theirs[i])
+            proto_add_varint(&m, numbers[i], (uint64_t)theirs[i]);
+    proto_close(&m, status);
+    cr_assert_eq(from_remote_container_status(criwire_of(&m), &c, &out, &err),
+                 0, "%s", err.text);
+    for (size_t i = 0; i < 3; i++)
+        cr_expect_eq(CRIWIRE_NUMBER(&out, 0, CSTATUS, numbers[i]),
+                     (uint64_t)ours[i], "%zu", i);
+}
+
+Test(from_remote, times_are_those_of_our_clock)
+{
+    const int64_t theirs[] = {100, 150, 400};
+    expect_times(theirs, theirs, 0, 0);
+    expect_times(theirs, (const int64_t[]){5000, 5050, 5300}, 5000, 0);
+    expect_times(theirs, (const int64_t[]){5000, 5050, 5200}, 5000, 5200);
+    expect_times((const int64_t[]){100, 150, 0},
+                 (const int64_t[]){5000, 5050, 0}, 5000, 0);
+    /* its clock was set in between, back and forth */
+    expect_times((const int64_t[]){100, 50, INT64_MAX},
+                 (const int64_t[]){5000, 5000, 6000}, 5000, 6000);
+    expect_times((const int64_t[]){INT64_MIN, INT64_MAX, 1},
+                 (const int64_t[]){5000, 5000, 5000}, 5000, 5000);
+}
+
+Test(from_remote, a_sandbox_was_made_when_we_made_it)
+{
+    struct known_sandbox s = sandbox;
+    cleanup_str struct str out = STR_INIT(1 << 16);
+    s.created_ns = 77;
+    tell_sandbox(&s, &out);
+    cr_expect_eq(
+        CRIWIRE_NUMBER(&out, 0, STATUS, CRI_PodSandboxStatus_created_at), 77);
+    struct proto_bytes status = CRIWIRE_IN(&out, STATUS);
+    cr_expect_eq(criwire_count(status, CRI_PodSandboxStatus_created_at), 1);
 }
 
 /* --- what is refused ------------------------------------------------------ */

@@ -10,9 +10,9 @@
 
 Test(from_remote_reply, ids)
 {
-    static const char *const bad[] = {"", "abc", CRIWIRE_ID "0",
-                                      "0123456789ABCDEF0123456789abcdef"
-                                      "0123456789abcdef0123456789abcdef"};
+    static const char upper[] = "0123456789ABCDEF0123456789abcdef"
+                                "0123456789abcdef0123456789abcdef";
+    static const char *const bad[] = {"", "abc", CRIWIRE_ID "0", upper};
     char id[FROM_REMOTE_ID_SIZE + 1];
     struct error err = {0};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {

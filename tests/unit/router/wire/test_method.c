@@ -9,7 +9,7 @@ Test(method, has_each_call_once)
     for (int i = 0; i < METHOD_COUNT; i++) {
         const struct method *m = method_get((enum method_id)i);
         cr_assert_not_null(m->path, "%d", i);
-        cr_expect_eq(m->id, i);
+        cr_expect_eq((int)m->id, i);
         cr_expect_eq(method_find(m->path), m, "%s", m->path);
     }
     cr_expect_eq(METHOD_COUNT, 43);
