@@ -17,9 +17,10 @@
  *   one message     GRPCD_MESSAGE_MAX, of those that a handler reads or an
  *                   edit sees (RESOURCE_EXHAUSTED); one that is only relayed
  *                   may have any size
- *   bytes held      GRPCD_WINDOW per direction of each relayed call, and
- *                   GRPCD_MEMORY of all; then RESOURCE_EXHAUSTED for what
- *                   begins
+ *   bytes held      GRPCD_WINDOW per direction of each relayed call;
+ *                   GRPCD_QUEUE_MAX and a message of each answer that is sent;
+ *                   GRPCD_MEMORY of all, then RESOURCE_EXHAUSTED for calls
+ *                   that begin, and a message later for those that send
  *   frames that carry no call: as h2_meter.h has it; then ENHANCE_YOUR_CALM
  * A client that sends one frame for GRPCD_FRAME_MS is cut off; an idle
  * connection may stay for ever. */

@@ -115,8 +115,10 @@ void grpcd_pass_begin(struct grpcd_call *c)
     queue_request(c);
     int r = submit(c, l);
     if (r == NGHTTP2_ERR_START_STREAM_NOT_ALLOWED ||
-        r == NGHTTP2_ERR_STREAM_ID_NOT_AVAILABLE) { /* GOAWAY has come */
+        r ==
+            NGHTTP2_ERR_STREAM_ID_NOT_AVAILABLE) { /* GOAWAY has come, or it is old */
         grpcd_relay_gone(l);
+        grpcd_link_leave(l);
         l = grpcd_relay_link(c->relay, &err);
         r = l ? submit(c, l) : r;
     }

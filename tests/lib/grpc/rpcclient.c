@@ -101,10 +101,15 @@ static ssize_t on_read(nghttp2_session *session, int32_t id, uint8_t *buffer,
 struct rpc_client *rpc_open(const char *path)
 {
     struct rpc_client *c = xcalloc(1, sizeof *c);
+    int tries = 0;
     nghttp2_session_callbacks *callbacks = NULL;
     nghttp2_option *option = NULL;
     const nghttp2_settings_entry push = {NGHTTP2_SETTINGS_ENABLE_PUSH, 0};
-    c->fd = unix_connect(path);
+    /* one who takes over another's socket has renamed it before that one
+     * closes; but who has looked up the path just before is refused */
+    do {
+        c->fd = unix_connect(path);
+    } while (c->fd == -ECONNREFUSED && tries++ < 1000);
     if (c->fd < 0 || nghttp2_session_callbacks_new(&callbacks) != 0 ||
         nghttp2_option_new(&option) != 0)
         fail("no connection");

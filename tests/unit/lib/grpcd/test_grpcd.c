@@ -334,6 +334,38 @@ Test(grpcd, more_calls_than_the_cap_are_refused)
     rpc_server_destroy(s);
 }
 
+Test(grpcd, what_holds_too_much_keeps_others_out)
+{
+    const struct grpcd_config little = {.memory_max = 1000};
+    struct rpc_server *s = rpc_server_create(NULL, NULL, &little);
+    struct rpc_client *c = rpc_open(s->path);
+    struct grpcd_stats stats;
+    struct rpc_call half, other;
+    char data[2000] = "";
+    rpc_begin(c, &half, "/t.T/Echo", NULL);
+    rpc_send_raw(&half, "\0\0\0\20\0", 5); /* 4096 bytes are to come */
+    rpc_send_raw(&half, data, sizeof data);
+    do { /* until it has come */
+        rpc_turn(c, 1);
+        grpcd_stats(s->grpcd, &stats);
+    } while (stats.held < sizeof data);
+    rpc_begin(c, &other, "/t.T/Echo", NULL);
+    rpc_send(&other, "a", 1);
+    rpc_send_end(&other);
+    cr_expect_eq(rpc_wait(&other), GRPC_RESOURCE_EXHAUSTED);
+    cr_expect(strstr(rpc_text(&other), "1000 bytes"), "%s", rpc_text(&other));
+    rpc_end(&other);
+    rpc_send_raw(&half, data, sizeof data);
+    rpc_send_raw(&half, data, 96);
+    rpc_send_end(&half);
+    cr_expect_eq(rpc_wait(&half), GRPC_OK);
+    cr_expect_eq(half.in.size, 4101);
+    rpc_end(&half);
+    expect_unary(c, "/t.T/Echo", "there is room again");
+    rpc_close(c);
+    rpc_server_destroy(s);
+}
+
 Test(grpcd, the_idle_make_room_for_others)
 {
     const struct grpcd_config few = {.connections = 2};

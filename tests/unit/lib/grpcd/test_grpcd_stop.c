@@ -144,6 +144,61 @@ Test(grpcd_stop, another_takes_its_place)
     tmpdir_remove(dir);
 }
 
+struct load {
+    const char *path;
+    atomic_bool ends;
+    unsigned n_answered, n_again;
+};
+
+/* One call after the other; what was not carried out is called again. */
+static void *run_load(void *arg)
+{
+    struct load *load = arg;
+    struct rpc_client *c = rpc_open(load->path);
+    while (!atomic_load(&load->ends)) {
+        int code = c->goaway || c->closed ? -1 : echo(c, "again and again");
+        if (code == GRPC_OK) {
+            load->n_answered++;
+        } else {
+            cr_assert_eq(code, -1, "%d", code);
+            load->n_again++;
+            rpc_close(c);
+            c = rpc_open(load->path);
+        }
+    }
+    rpc_close(c);
+    return NULL;
+}
+
+/* Under load: no call is lost, and none is carried out twice. */
+Test(grpcd_stop, calls_outlive_one_server_after_another)
+{
+    enum { TIMES = 20 };
+    char *dir = tmpdir_create();
+    cleanup_free char *path = xasprintf("%s/s", dir);
+    const struct grpcd_config take_over = {.take_over = true};
+    struct rpc_server *s = rpc_server_create(path, NULL, NULL);
+    struct load load = {.path = path};
+    unsigned n_begun = 0;
+    pthread_t thread;
+    cr_assert_eq(pthread_create(&thread, NULL, run_load, &load), 0);
+    for (int i = 0; i < TIMES; i++) {
+        rpc_server_await(&s->n_begun, 50);
+        struct rpc_server *next = rpc_server_create(path, NULL, &take_over);
+        grpcd_stop(s->grpcd, 600000);
+        n_begun += atomic_load(&s->n_begun);
+        rpc_server_destroy(s);
+        s = next;
+    }
+    rpc_server_await(&s->n_begun, 50);
+    atomic_store(&load.ends, true);
+    (void)pthread_join(thread, NULL);
+    cr_expect_eq(n_begun + atomic_load(&s->n_begun), load.n_answered);
+    cr_expect_geq(load.n_again, TIMES);
+    rpc_server_destroy(s);
+    tmpdir_remove(dir);
+}
+
 /* Those in the backlog are told as well: none is left without a word. */
 Test(grpcd_stop, who_has_connected_already_is_told)
 {
