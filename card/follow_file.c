@@ -12,6 +12,7 @@
 #include "lib/base/mem.h"
 
 enum {
+    PIECE_MIN = 2 * CARD_LINE_MAX,
     SETTLE_MS = 200, /* where nobody tells who writes: unchanged for so long */
 };
 
@@ -179,6 +180,15 @@ static int give(struct follow_file *f, struct follow_out *out, size_t from,
     return out_write(out, head, (size_t)n, size, err);
 }
 
+/* With a limit an eighth of a second's bytes; a line always fits. */
+static size_t piece_of(const struct follow_file *f)
+{
+    uint64_t want = f->rate / 8;
+    return f->rate == 0 || want > FOLLOW_PIECE ? FOLLOW_PIECE
+           : want > PIECE_MIN                  ? (size_t)want
+                                               : PIECE_MIN;
+}
+
 int follow_file_give(struct follow_file *f, struct follow_out *out,
                      struct error *err)
 {
@@ -186,7 +196,8 @@ int follow_file_give(struct follow_file *f, struct follow_out *out,
         return 0;
     if (!f->looked)
         pass_hole(f);
-    ssize_t n = pread(f->fd, out->piece, FOLLOW_PIECE, (off_t)f->next);
+    size_t want = piece_of(f);
+    ssize_t n = pread(f->fd, out->piece, want, (off_t)f->next);
     if (n <= 0)
         return 0;
     size_t size = (size_t)n, from = 0;
@@ -197,11 +208,11 @@ int follow_file_give(struct follow_file *f, struct follow_out *out,
         f->next += from;
         size -= from;
     }
-    size = whole_lines(f, out->piece + from, size, n == FOLLOW_PIECE);
+    size = whole_lines(f, out->piece + from, size, n == (ssize_t)want);
     if (size == 0)
-        return n == FOLLOW_PIECE && from > 0;
+        return n == (ssize_t)want && from > 0;
     int rc = give(f, out, from, size, err);
-    return rc ? rc : n == FOLLOW_PIECE;
+    return rc ? rc : n == (ssize_t)want;
 }
 
 /* --- its end -------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* What the files of log_copier share: log_copier.c has what others call,
- * log_table.c containers and remotes, log_round.c the threads that call remotes, log_apply.c what they do with what
- * comes. */
+ * log_copier_table.c containers and remotes, log_copier_round.c the threads
+ * that call remotes, log_copier_apply.c what they do with what comes. */
 #ifndef BIGA_ROUTER_LOG_LOG_COPIER_PRIVATE_H
 #define BIGA_ROUTER_LOG_LOG_COPIER_PRIVATE_H
 

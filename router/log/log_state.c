@@ -10,6 +10,8 @@
 #include "lib/base/mem.h"
 #include "lib/io/failpoint.h"
 
+enum { SUM_SIZE = 16 + 1 }; /* characters of the last line */
+
 bool log_key_ok(const char *key)
 {
     size_t n = strspn(key, "abcdefghijklmnopqrstuvwxyz"
@@ -43,7 +45,7 @@ int log_state_decode(const char *text, size_t size, struct log_state *ret_state,
     struct log_state state;
     uint64_t sum;
     int end = 0;
-    if (size >= sizeof copy || size < 17)
+    if (size < SUM_SIZE || size >= LOG_STATE_TEXT_MAX)
         return error_set(err, EINVAL, "state: %zu bytes", size);
     memcpy(copy, text, size);
     copy[size] = '\0';
@@ -53,7 +55,8 @@ int log_state_decode(const char *text, size_t size, struct log_state *ret_state,
                    &state.now.device, &state.now.inode, &state.now.base,
                    &state.before.device, &state.before.inode,
                    &state.before.base, &state.kept, &sum, &end);
-    if (n != 8 || (size_t)end + 1 != size || sum != hash_bytes(copy, size - 17))
+    if (n != 8 || (size_t)end + 1 != size ||
+        sum != hash_bytes(copy, size - SUM_SIZE))
         return error_set(err, EINVAL, "state: is damaged");
     *ret_state = state;
     return 0;

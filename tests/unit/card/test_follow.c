@@ -152,6 +152,22 @@ Test(follow, makes_holes_and_passes_them)
     str_fini(&text);
 }
 
+Test(follow, keeps_to_a_limit)
+{
+    struct str text = STR_INIT(1 << 20);
+    struct call c = CALL(.max = "8000000", .files = {"1 0 0 0 1000 %s/a"});
+    while (text.size < 400000)
+        str_add(&text, LINE "what a pod has to say\n");
+    append("a", text.data);
+    str_fini(&text);
+    (void)run(&c);
+    cr_expect(strlen(c.text) > 60000 && strlen(c.text) < 140000);
+    free(c.text);
+    /* that was two minutes' worth, whoever gave it */
+    expect(CALL(.seq = "2", .start = "next", .files = {"1 0 0 0 1000 %s/a"}), 0,
+           "z 0\n");
+}
+
 /* --- rounds that take over ------------------------------------------------ */
 
 static void start(struct call *c)

@@ -12,6 +12,7 @@ enum {
     FILE_ARG_MAX = 96,     /* characters beside the path */
     CALL_MS = 15000,       /* of a call, beside its waiting */
     OUTPUT_MORE = 1 << 20, /* bytes of a call beside round_max */
+    PACE_MS = 100,         /* from one call that brought nothing to another */
     STATUS_USAGE = 2,      /* of biga-card */
 };
 
@@ -156,6 +157,14 @@ static void settle(struct log_remote *r, uint64_t gen, uint64_t seq, int rc,
 
 /* --- threads -------------------------------------------------------------- */
 
+/* A card that answers at once, and with nothing, is not asked all the time. */
+static void keep_pace(struct log_remote *r, uint64_t gen, int64_t begun_ms)
+{
+    if (gen == r->gen && r->n_flight == 0 && !r->chatty &&
+        r->version == r->launched && r->retry_ms < begun_ms + PACE_MS)
+        r->retry_ms = begun_ms + PACE_MS;
+}
+
 static void call_remote(struct log_remote *r, unsigned lane)
 {
     struct log_copier *c = r->copier;
@@ -165,6 +174,7 @@ static void call_remote(struct log_remote *r, unsigned lane)
     launch(r, call);
     uint64_t gen = r->gen, seq = r->seq;
     unsigned ms = LOG_LANES * c->config.wait_ms + CALL_MS;
+    int64_t begun_ms = clock_ms();
     (void)pthread_mutex_unlock(&c->lock);
     int rc = c->config.exec(c->config.ctx, r->name, lane, call->argv, call->n,
                             ms, &exec, &err);
@@ -172,6 +182,7 @@ static void call_remote(struct log_remote *r, unsigned lane)
     free(call);
     (void)pthread_mutex_lock(&c->lock);
     settle(r, gen, seq, rc, &exec, &err);
+    keep_pace(r, gen, begun_ms);
     (void)pthread_mutex_unlock(&c->lock);
     if (rc == 0)
         cri_exec_fini(&exec);
