@@ -1,6 +1,8 @@
 /* What goes wrong on either side of a relay, and what its client hears. */
 #include <criterion/criterion.h>
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -194,6 +196,30 @@ Test(stream_relay_faults, too_many_streams)
     expect_refused(503, "1 streams");
     (void)close(first);
     (void)close(second);
+}
+
+/* Nobody can be accepted; who comes is turned away, and the relay does not
+ * spin, nor is it deaf when there are some again. */
+Test(stream_relay_faults, no_descriptors_left)
+{
+    enum { MOST = 128 };
+    const struct rlimit few = {.rlim_cur = MOST, .rlim_max = MOST};
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int held[MOST], n = 0, fd = socket(AF_INET, SOCK_STREAM, 0);
+    stream_rig_serve(&rig, false, SERVES_ECHO, NULL, NULL);
+    to.sin_port = htons(port());
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+    while ((held[n] = dup(0)) >= 0)
+        n++;
+    cr_assert_eq(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    cr_expect(raw_closed_within(fd, 60000));
+    while (n > 0)
+        (void)close(held[--n]);
+    (void)close(fd);
+    fd = stream_rig_client(&rig, RIG_SPDY, &reply);
+    cr_expect_eq(reply.status, 101);
+    (void)close(fd);
 }
 
 /* --- the remote -------------------------------------------------------------------- */
