@@ -30,6 +30,7 @@ import images  # noqa: E402
 import keeper  # noqa: E402
 import lab  # noqa: E402
 from cards import CLONE_NEWNET, NODE, ROOT, run  # noqa: E402
+from cri import Cri  # noqa: E402
 from cluster import CONTROLLERS, Cluster, certs  # noqa: E402
 from pods import Talk, is_ready  # noqa: E402
 from proc import Process, free_port, wait_for  # noqa: E402
@@ -256,8 +257,8 @@ class Router:
             self.process = self.rig.on_host(
                 "biga-cri", [self.PROGRAM, "--config", path])
         self.process.start()
-        wait_for("biga-cri listens", lambda: self.process.alive() and
-                 os.path.exists(self.socket))
+        wait_for("biga-cri answers", lambda: self.process.alive() and
+                 Cri(unix=self.socket).version())
         return self
 
     @property
