@@ -61,7 +61,8 @@ static const struct known_container *find_container(void *ctx, const char *id)
 void knowing_init(struct knowing *k, struct far *far)
 {
     *k = (struct knowing){.far = far, .view = keep_view(far->s->keep)};
-    k->known = (struct known){find_sandbox, find_container, k};
+    k->known = (struct known){
+        .sandbox = find_sandbox, .container = find_container, .ctx = k};
 }
 
 void knowing_fini(struct knowing *k)
