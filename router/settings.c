@@ -99,6 +99,11 @@ static const struct conf_setting settings[] = {
             "The network of pods on remotes: node, that of the remote itself, "
             "or pod, that of its CNI plugins.",
             .otherwise = "node", .choices = "node|pod", .metavar = "WHICH"),
+    SETTING(CONF_CHOICE, "dns", dns,
+            "The name servers of pods on remotes: those that the kubelet gives "
+            "the pod, or those of the remote itself, which may not reach the "
+            "cluster's.",
+            .otherwise = "pod", .choices = "pod|node", .metavar = "WHOSE"),
     TEXT("helper-image", helper_image,
          "The image that writes files and reads logs on a remote.",
          .otherwise = "biga-card:" BIGA_VERSION, .metavar = "IMAGE"),

@@ -34,6 +34,7 @@ struct router_settings {
     const char *host_paths; /* PREFIX,… that pods may mount of a remote */
     const char *cores;      /* "quota", "cpuset" or "none" */
     const char *network;    /* "node" or "pod" */
+    const char *dns;        /* the same */
     const char *log_level;
     int64_t timeout_ms, pull_timeout_ms;
 };

@@ -7,6 +7,7 @@
 struct cri_mount {
     const char *container_path, *host_path; /* of the card */
     bool read_only;
+    bool shared; /* what the container mounts below it others see as well */
 };
 
 struct cri_container_config {

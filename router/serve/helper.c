@@ -130,17 +130,22 @@ sandbox_config(const struct helper *h, struct cri_pairs pairs, uint32_t attempt)
     };
 }
 
-static int create(struct helper *h, struct cri *cri, const char *sandbox_id,
-                  const struct cri_sandbox_config *sandbox,
-                  char ret_id[CRI_ID_MAX + 1], struct error *err)
+/* `mounting`: it may mount, for volumes in memory with a limit of their own,
+ * and others see that. */
+static int create_one(struct helper *h, struct cri *cri, const char *sandbox_id,
+                      const struct cri_sandbox_config *sandbox, bool mounting,
+                      char ret_id[CRI_ID_MAX + 1], struct error *err)
 {
     static const char *const command[] = {"/biga-card", "wait"};
+    static const char *const rights[] = {"SYS_ADMIN"};
     struct cri_pair list[N_LABELS + 1];
     (void)labels(h, list);
     list[N_LABELS] = (struct cri_pair){LABEL_IMAGE, h->image};
     const struct cri_mount mounts[] = {
         {.container_path = h->card_dir, .host_path = h->card_dir},
-        {.container_path = ACT_MEMORY_HELPER, .host_path = ACT_MEMORY_DIR},
+        {.container_path = ACT_MEMORY_HELPER,
+         .host_path = ACT_MEMORY_DIR,
+         .shared = mounting},
     };
     const struct cri_container_config config = {
         .name = "helper",
@@ -152,6 +157,8 @@ static int create(struct helper *h, struct cri *cri, const char *sandbox_id,
         .labels = {list, N_LABELS + 1},
         .mounts = mounts,
         .n_mounts = ARRAY_LEN(mounts),
+        .cap_add = rights,
+        .n_cap_add = mounting ? ARRAY_LEN(rights) : 0,
         .log_path = "",
         .cpuset_cpus = "",
         .cpuset_mems = "",
@@ -160,6 +167,20 @@ static int create(struct helper *h, struct cri *cri, const char *sandbox_id,
     };
     return cri_create_container(cri, sandbox_id, &config, sandbox,
                                 HELPER_MAKE_MS, ret_id, err);
+}
+
+/* Where mounts of a card are nobody else's, its runtime refuses to share them;
+ * limits of volumes in memory do not hold there then. */
+static int create(struct helper *h, struct cri *cri, const char *sandbox_id,
+                  const struct cri_sandbox_config *sandbox,
+                  char ret_id[CRI_ID_MAX + 1], struct error *err)
+{
+    int r = create_one(h, cri, sandbox_id, sandbox, true, ret_id, err);
+    if (r == 0 || cri_end(cri)->code <= GRPC_OK || r == -EEXIST)
+        return r;
+    log_event(LOG_WARN, "helper-without-mounts", "remote", h->remote, "error",
+              err->text, NULL);
+    return create_one(h, cri, sandbox_id, sandbox, false, ret_id, err);
 }
 
 static int need_image(struct helper *h, struct cri *cri,

@@ -36,6 +36,7 @@ struct serve_config {
     size_t n_host_paths;
     enum serve_cores cores;
     bool has_network; /* remotes make networks for pods */
+    bool own_dns;     /* they have name servers of their own */
     int64_t timeout_ms, pull_timeout_ms;
     int64_t probe_ms, lost_ms; /* of remotes; 0: as health.h has it */
     const struct act_place *places;

@@ -200,6 +200,8 @@ class Place:
                   "mount -t tmpfs none /dev/shm && mkdir -p /run/containerd && "
                   f"mount --bind {self.path('run')} /run/containerd && "
                   + "".join(line + " && " for line in self.more_mounts()) +
+                  # as systemd has it: what one mounts others can see
+                  "mount --make-rshared / && "
                   f"touch {ready} && exec sleep infinity")
         self.init = Process(self.rack.folder, self.name + "-init", [
             *self.enter_network(), "unshare", "--mount", "--propagation",

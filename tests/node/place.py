@@ -1,5 +1,6 @@
 """Where pods of a test go, and what is done with them there by kubectl."""
 import json
+import socket
 
 import cards
 from pods import pod
@@ -107,6 +108,10 @@ class OnCard(Place):
         assert found["status"]["podIP"] == card.address, found["status"]
         return [s for s in card.local().sandboxes()
                 if found["metadata"]["uid"] in s["labels"].values()]
+
+    def hostname(self, name):
+        """The card's: it is that of the network that it has."""
+        return socket.gethostname()
 
     def addresses(self, n):
         return min(n, len(self.r.rack.cards))

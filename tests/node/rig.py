@@ -157,8 +157,7 @@ class NodeHost(cards.Host):
                 "sys", name.replace("/", "."))
             if os.path.exists(real):
                 lines.append(f"cat {real} >{own} && mount --bind {own} {real}")
-        # volumes are mounted here and seen in containers, and back
-        return [*lines, "mount --make-rshared /"]
+        return lines
 
 
 class NodeRack(cards.Rack):
