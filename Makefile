@@ -340,12 +340,15 @@ $(FP)/obj/%.o: %.c | $(BUILD)/.setup
 	@mkdir -p $(dir $@)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -DFAILPOINTS -MMD -MP -c -o $@ $<
-$(FP)/biga-extender: $(call fp_obj,tests/% advertiser/%) \
+$(FP)/biga-extender: $(call fp_obj,tests/% advertiser/% router/%) \
     $(BUILD)/obj/extender/main.o $(BUILD)/libbiga-extender.a
-$(FP)/biga-advertiser: $(call fp_obj,tests/% extender/%) \
+$(FP)/biga-advertiser: $(call fp_obj,tests/% extender/% router/%) \
     $(BUILD)/obj/advertiser/main.o $(BUILD)/libbiga-advertiser.a
-$(FP)/race_failpoints: $(call fp_obj,) $(TEST_LIBS)
-$(FP)/biga-extender $(FP)/biga-advertiser $(FP)/race_failpoints: \
+# each such test has a main() of its own
+FP_RACE := race_failpoints race_making
+$(FP_RACE:%=$(FP)/%): $(FP)/race_%: $(FP)/obj/tests/race/race_%.o \
+    $(call fp_obj,tests/%) $(TEST_LIBS)
+$(FP)/biga-extender $(FP)/biga-advertiser $(FP_RACE:%=$(FP)/%): \
     $(BUILD)/libbiga-model.a $(BUILD)/libbiga-lib.a
 	$(call say,LINK,$@)
 	$(Q)$(link) $(TEST_SOME)
@@ -358,10 +361,10 @@ $(FP)/kubectl-biga: | $(FP)/biga
 
 .PHONY: failpoints-built
 failpoints-built: $(addprefix $(FP)/,biga-extender biga-advertiser biga \
-    biga-card kubectl-biga race_failpoints)
+    biga-card kubectl-biga $(FP_RACE))
 failpoints: failpoints-built
 	@tests/kube/binaries >/dev/null || [ $$? = 77 ]
-	@BIGA_BUILD=$(FP) scripts/run-tests --race $(FP)/race_failpoints \
+	@BIGA_BUILD=$(FP) scripts/run-tests --race $(FP_RACE:%=$(FP)/%) \
 	  --kube tests/kube/failpoints.py
 
 FUZZ_SECONDS ?= 60

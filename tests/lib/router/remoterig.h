@@ -27,6 +27,8 @@ struct remoterig {
 void remoterig_open(struct remoterig *r);
 /* The same in real time, with events. */
 void remoterig_open_real(struct remoterig *r);
+/* The same of a server that is somebody else's, with a map in that folder. */
+void remoterig_join(struct remoterig *r, const char *socket, const char *state);
 void remoterig_close(struct remoterig *r);
 /* `ms` go by; `others` more threads wait in clock_wait(). */
 void remoterig_pass(struct remoterig *r, size_t others, int64_t ms);
