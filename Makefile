@@ -345,7 +345,7 @@ $(FP)/biga-extender: $(call fp_obj,tests/% advertiser/% router/%) \
 $(FP)/biga-advertiser: $(call fp_obj,tests/% extender/% router/%) \
     $(BUILD)/obj/advertiser/main.o $(BUILD)/libbiga-advertiser.a
 # each such test has a main() of its own
-FP_RACE := race_failpoints race_making
+FP_RACE := $(notdir $(basename $(filter tests/race/%,$(FP_SRC))))
 $(FP_RACE:%=$(FP)/%): $(FP)/race_%: $(FP)/obj/tests/race/race_%.o \
     $(call fp_obj,tests/%) $(TEST_LIBS)
 $(FP)/biga-extender $(FP)/biga-advertiser $(FP_RACE:%=$(FP)/%): \
