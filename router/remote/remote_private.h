@@ -74,7 +74,7 @@ struct remote {
 
     pthread_mutex_t lock;
     pthread_cond_t wake;  /* the thread */
-    pthread_cond_t news;  /* who waits for it, or for a place for his call */
+    pthread_cond_t news;  /* who waits for it, or for his turn */
     pthread_cond_t sweep; /* that thread */
     bool stopping;
     pthread_t threads[REMOTE_THREADS];
@@ -143,9 +143,8 @@ int remote_call_id(struct remote *r, enum method_id method, const char *id,
 void *remote_thread(void *remote);
 void *remote_sweep_thread(void *remote);
 void *remote_events_thread(void *remote);
-/* With the lock: calls that are under way end. */
+/* With the lock: calls that are under way end; look soon what is there. */
 void remote_cut_calls(struct remote *r);
-/* Look again what is there, soon. */
 void remote_want_list(struct remote *r);
 
 #endif
