@@ -51,29 +51,53 @@ static void open_server(struct remoterig *r, bool events)
 static void open_remote(struct remoterig *r, const char *state)
 {
     const struct keep_config keep = {.dir = state, .pod_logs = "/var/log/pods"};
-    struct remote_config config = {.cluster = "c",
-                                   .node = "n",
-                                   .spared = "biga-helper-",
-                                   .changed = note_change,
-                                   .health = note_health,
-                                   .ctx = r};
+    struct remote_config *config = &r->config;
+    *config = (struct remote_config){.cluster = "c",
+                                     .node = "n",
+                                     .spared = "biga-helper-",
+                                     .changed = note_change,
+                                     .health = note_health,
+                                     .ctx = r};
     struct error err = {0};
     (void)pthread_mutex_init(&r->lock, NULL);
     must(keep_open(&keep, &r->keep, &err) == 0, err.text);
-    config.keep = r->keep;
-    (void)snprintf(config.place.name, sizeof config.place.name, "card-0");
-    (void)snprintf(config.place.endpoint, sizeof config.place.endpoint,
+    config->keep = r->keep;
+    config->state = state;
+    (void)snprintf(config->place.name, sizeof config->place.name, "card-0");
+    (void)snprintf(config->place.endpoint, sizeof config->place.endpoint,
                    "unix://%s", r->socket);
-    must(remote_start(&config, &r->remote, &err) == 0, err.text);
+    must(remote_start(config, &r->remote, &err) == 0, err.text);
+}
+
+static void open_virtual(struct remoterig *r, bool events, bool saved)
+{
+    virtual_begin();
+    open_server(r, events);
+    open_remote(r, saved ? r->dir : NULL);
+    virtual_settle(REMOTERIG_THREADS);
+    must(remote_health(r->remote, NULL) == ACT_READY, "is not ready");
 }
 
 void remoterig_open(struct remoterig *r)
 {
-    virtual_begin();
-    open_server(r, false);
-    open_remote(r, NULL);
-    virtual_settle(REMOTERIG_THREADS);
-    must(remote_health(r->remote, NULL) == ACT_READY, "is not ready");
+    open_virtual(r, false, false);
+}
+
+void remoterig_open_saved(struct remoterig *r)
+{
+    open_virtual(r, false, true);
+}
+
+void remoterig_open_events(struct remoterig *r)
+{
+    open_virtual(r, true, false);
+}
+
+void remoterig_restart(struct remoterig *r)
+{
+    struct error err = {0};
+    remote_destroy(r->remote);
+    must(remote_start(&r->config, &r->remote, &err) == 0, err.text);
 }
 
 static void wait_ready(struct remoterig *r)
