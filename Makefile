@@ -350,10 +350,11 @@ $(FP)/biga-extender: $(call fp_obj,tests/% advertiser/% router/%) \
     $(BUILD)/obj/extender/main.o $(BUILD)/libbiga-extender.a
 $(FP)/biga-advertiser: $(call fp_obj,tests/% extender/% router/%) \
     $(BUILD)/obj/advertiser/main.o $(BUILD)/libbiga-advertiser.a
-$(FP)/race_failpoints: $(call fp_obj,tests/race/race_log_kill.c) $(TEST_LIBS)
-$(FP)/race_log_kill: $(call fp_obj,tests/race/race_failpoints.c) $(TEST_LIBS)
-$(FP)/biga-extender $(FP)/biga-advertiser $(FP)/race_failpoints \
-$(FP)/race_log_kill: \
+# each such test has a main() of its own
+FP_RACE := $(notdir $(basename $(filter tests/race/%,$(FP_SRC))))
+$(FP_RACE:%=$(FP)/%): $(FP)/race_%: $(FP)/obj/tests/race/race_%.o \
+    $(call fp_obj,tests/%) $(TEST_LIBS)
+$(FP)/biga-extender $(FP)/biga-advertiser $(FP_RACE:%=$(FP)/%): \
     $(BUILD)/libbiga-model.a $(BUILD)/libbiga-lib.a
 	$(call say,LINK,$@)
 	$(Q)$(link) $(TEST_SOME)
@@ -366,11 +367,10 @@ $(FP)/kubectl-biga: | $(FP)/biga
 
 .PHONY: failpoints-built
 failpoints-built: $(addprefix $(FP)/,biga-extender biga-advertiser biga \
-    biga-card kubectl-biga race_failpoints race_log_kill)
+    biga-card kubectl-biga $(FP_RACE))
 failpoints: failpoints-built
 	@tests/kube/binaries >/dev/null || [ $$? = 77 ]
-	@BIGA_BUILD=$(FP) scripts/run-tests \
-	  --race $(FP)/race_failpoints $(FP)/race_log_kill \
+	@BIGA_BUILD=$(FP) scripts/run-tests --race $(FP_RACE:%=$(FP)/%) \
 	  --kube tests/kube/failpoints.py
 
 FUZZ_SECONDS ?= 60

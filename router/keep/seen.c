@@ -61,9 +61,16 @@ void seen_sort(struct seen *s)
 
 const struct seen_item *seen_find(const struct seen *s, const char *id)
 {
-    struct seen_item key;
-    if (!s->n || strlen(id) > KEPT_ID_MAX)
-        return NULL;
-    (void)snprintf(key.id, sizeof key.id, "%s", id);
-    return bsearch(&key, s->list, s->n, sizeof *s->list, by_id);
+    size_t low = 0, high = s->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(s->list[middle].id, id);
+        if (order == 0)
+            return &s->list[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
 }

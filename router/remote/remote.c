@@ -7,6 +7,7 @@
 #include "lib/base/refs.h"
 #include "lib/io/clock.h"
 #include "router/remote/remote_private.h"
+#include "router/remote/remote_saved.h"
 
 /* --- begin ---------------------------------------------------------------- */
 
@@ -36,6 +37,20 @@ static int take_config(struct remote *r, const struct remote_config *c,
     r->config.node = r->node;
     r->config.spared = r->spared;
     return e;
+}
+
+/* What it had when the router of before had seen it last. */
+static void load_view(struct remote *r)
+{
+    const char *name = r->config.place.name;
+    if (!r->config.state || strchr(name, '/'))
+        return;
+    r->saved = xasprintf("%s/remote-%s.view", r->config.state, name);
+    struct remote_view *v = remote_saved_load(r->saved);
+    if (!v)
+        return;
+    remote_view_unref(r->view);
+    r->view = v;
 }
 
 static int start_thread(struct remote *r, void *(*f)(void *), struct error *err)
@@ -75,6 +90,7 @@ int remote_start(const struct remote_config *config, struct remote **ret_remote,
     e = grpc_create(&to, &r->grpc, err);
     if (e < 0)
         return e;
+    load_view(r);
     r->hub = grpc_hub_create();
     r->since_ms = clock_ms();
     r->stats_asked_ms = r->since_ms - REMOTE_ASKED_MS;
@@ -128,6 +144,7 @@ void remote_destroy(struct remote *r)
     remote_view_unref(r->view);
     remote_stats_unref(r->stats);
     sweep_fini(&r->sweeping);
+    free(r->saved);
     (void)pthread_cond_destroy(&r->wake);
     (void)pthread_cond_destroy(&r->news);
     (void)pthread_cond_destroy(&r->sweep);

@@ -22,7 +22,7 @@ enum {
     REMOTE_LIST_MS = 1000,   /* between lists while it has pods */
     REMOTE_SWEEP_MS = 10000, /* while it has none, or tells events */
     REMOTE_STATS_MS = 10000, /* between stats, while somebody asks for them */
-    REMOTE_ANSWER_MS = 5000, /* of a list or status; a longer one is none */
+    REMOTE_ANSWER_MS = 5000, /* of the lists that a making call looks at */
 };
 
 struct remote_change {
@@ -37,6 +37,9 @@ struct remote_config {
     const char *spared; /* how uids of pods begin that are nobody's business
                          * here (the helper's); copied */
     struct keep *keep;  /* outlives it */
+    const char *state;  /* a folder that is there, for what it had last; copied;
+                         * NULL: a router that starts while it is away knows
+                         * nothing of it */
     int64_t probe_ms, lost_ms; /* as health_init() */
     /* On its thread, with no lock held, after the view has it; the kubelet is
      * to be told by GetContainerEvents.  Must not block; NULL: nobody. */
@@ -63,8 +66,8 @@ const struct act_place *remote_place(const struct remote *r);
 enum act_health remote_health(struct remote *r,
                               char ret_reason[ACT_MESSAGE_MAX]);
 
-/* What is known of it; never NULL.  Before the first listing it is empty, and
- * remote_view_time() is 0. */
+/* What is known of it; never NULL.  Before the first listing it is what the
+ * router of before knew, or empty, and remote_view_time() is 0. */
 struct remote_view *remote_view(struct remote *r);
 /* Its last stats; the first asks begin to have them fetched.  As above. */
 struct remote_stats *remote_stats(struct remote *r);

@@ -18,10 +18,11 @@ struct cri_pairs remote_labels(const struct remote *r)
 /* On the thread's own connection; an answer that cannot be one is none. */
 static int ask(struct remote *r, enum method_id method,
                const struct str *request, unsigned ms, struct str *ret_reply,
-               struct grpc_end *ret_end, struct error *err)
+               struct error *err)
 {
+    struct grpc_end end;
     return grpc_call(r->grpc, method_get(method)->path, str_text(request),
-                     request->size, ms, ret_reply, ret_end, err);
+                     request->size, ms, ret_reply, &end, err);
 }
 
 /* The field of the labels in the filter of that list. */
@@ -85,10 +86,9 @@ static int list_one(struct remote *r, enum method_id method, unsigned ms,
 {
     cleanup_str struct str request = STR_INIT(CRI_TEXT_MAX * 8);
     cleanup_str struct str reply = STR_INIT(GRPC_REPLY_MAX);
-    struct grpc_end end = {.code = -1};
     reply.soft = true;
     write_filter(&request, method, remote_labels(r));
-    int e = ask(r, method, &request, ms, &reply, &end, err);
+    int e = ask(r, method, &request, ms, &reply, err);
     if (e == 0)
         e = read_list(r, method, remote_labels(r), &reply, &l->seen, err);
     if (e < 0)
@@ -116,12 +116,11 @@ static int fetch_status(struct remote *r, struct remote_item *item, unsigned ms,
 {
     cleanup_str struct str request = STR_INIT(CRI_TEXT_MAX);
     cleanup_str struct str reply = STR_INIT(FROM_REMOTE_STATUS_MAX);
-    struct grpc_end end = {.code = -1};
     reply.soft = true;
     status_request(&request, item);
     int e = ask(
         r, item->sandbox ? METHOD_POD_SANDBOX_STATUS : METHOD_CONTAINER_STATUS,
-        &request, ms, &reply, &end, err);
+        &request, ms, &reply, err);
     if (e == -EREMOTEIO || e == -EMSGSIZE)
         return 0;
     if (e < 0)
@@ -235,10 +234,9 @@ static int list_stats(struct remote *r, enum method_id method, unsigned ms,
 {
     cleanup_str struct str request = STR_INIT(CRI_TEXT_MAX * 8);
     cleanup_str struct str reply = STR_INIT(GRPC_REPLY_MAX);
-    struct grpc_end end = {.code = -1};
     reply.soft = true;
     write_filter(&request, method, remote_labels(r));
-    int e = ask(r, method, &request, ms, &reply, &end, err);
+    int e = ask(r, method, &request, ms, &reply, err);
     if (e < 0 && e != -EREMOTEIO) /* it may have none of that kind */
         return e;
     if (e == 0)

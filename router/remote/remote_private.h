@@ -2,9 +2,9 @@
  * and has what others read, remote_thread.c asks it again and again,
  * remote_list.c reads what it says, remote_call.c carries calls, remote_make.c
  * those that make something, remote_sweep.c removes what is of nobody,
- * remote_events.c hears of changes, remote_view.c has views.
+ * remote_events.c hears of changes; remote_view.c and remote_saved.c have views.
  *
- * One lock, which is never held over a call; a view is changed by nobody. */
+ * One lock, never held over a call; a view is changed by nobody. */
 #ifndef BIGA_ROUTER_REMOTE_REMOTE_PRIVATE_H
 #define BIGA_ROUTER_REMOTE_REMOTE_PRIVATE_H
 
@@ -22,6 +22,7 @@ enum {
     REMOTE_THREADS = 3,
     REMOTE_TOUCHED_MAX = 256, /* more: all statuses are asked for anew */
     REMOTE_ASKED_MS = 60000,  /* who asked for stats so long ago wants none */
+    REMOTE_SAVE_MS = 1000,    /* between two times that a view is saved */
 };
 
 /* A status as it came, shared by views. */
@@ -33,13 +34,11 @@ struct remote_blob {
 struct remote_blob *remote_blob(struct proto_bytes bytes);
 struct remote_blob *remote_blob_ref(struct remote_blob *b);
 void remote_blob_unref(struct remote_blob *b); /* NULL allowed */
-DEFINE_CLEANUP(remote_blob, struct remote_blob *, remote_blob_unref)
 
 /* What one was when it was listed last. */
 struct remote_item {
     char id[KEPT_ID_MAX + 1], sandbox_id[KEPT_ID_MAX + 1];
-    bool sandbox;
-    bool slow; /* its status had no answer in time */
+    bool sandbox, slow; /* its status had no answer in time */
     uint32_t state;
     struct remote_blob *status; /* NULL: none, or there was no room for it */
 };
@@ -71,10 +70,11 @@ struct remote {
     struct remote_config config;
     char cluster[CRI_TEXT_MAX], node[CRI_TEXT_MAX], spared[CRI_TEXT_MAX];
     struct cri_pair labels[2];
+    char *saved; /* the file; NULL: none */
 
     pthread_mutex_t lock;
     pthread_cond_t wake;  /* the thread */
-    pthread_cond_t news;  /* who waits for it, or for a place for his call */
+    pthread_cond_t news;  /* who waits for it, or for his turn */
     pthread_cond_t sweep; /* that thread */
     bool stopping;
     pthread_t threads[REMOTE_THREADS];
@@ -143,9 +143,8 @@ int remote_call_id(struct remote *r, enum method_id method, const char *id,
 void *remote_thread(void *remote);
 void *remote_sweep_thread(void *remote);
 void *remote_events_thread(void *remote);
-/* With the lock: calls that are under way end. */
+/* With the lock: calls that are under way end; look soon what is there. */
 void remote_cut_calls(struct remote *r);
-/* Look again what is there, soon. */
 void remote_want_list(struct remote *r);
 
 #endif

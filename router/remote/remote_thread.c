@@ -6,11 +6,16 @@
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
 #include "router/remote/remote_private.h"
+#include "router/remote/remote_saved.h"
 
 enum verb { PROBE, LIST, STATS };
 
-/* What is asked, and what came of it. */
+/* What is asked, and what came of it; and what is kept from one to the next. */
 struct round {
+    bool unsaved;     /* the view was changed since it was saved */
+    int64_t saved_ms; /* when that was */
+    bool save_failed; /* and was told */
+
     enum verb verb;
     unsigned ms;
     int64_t sent_ms;
@@ -69,7 +74,7 @@ static void begin(struct remote *r, struct round *q, int64_t now)
     if (q->verb != LIST)
         return;
     q->number = ++r->n_begun;
-    q->n_touched = r->n_touched;
+    q->n_touched = r->n_done ? r->n_touched : REMOTE_TOUCHED_MAX + 1;
     memcpy(q->touched, r->touched, sizeof q->touched);
     r->n_touched = 0;
     r->begun_ms = now;
@@ -256,6 +261,35 @@ static void tell_health(struct remote *r, enum act_health now,
         r->config.health(r->config.ctx, r, now);
 }
 
+static void save_view(struct remote *r, struct round *q,
+                      const struct remote_view *view)
+{
+    struct error err = {0};
+    q->saved_ms = clock_ms();
+    int e = remote_saved_store(view, r->saved, &err);
+    q->unsaved = e < 0;
+    if (e < 0 && !q->save_failed)
+        log_event(LOG_WARN, "remote-not-saved", "remote", r->config.place.name,
+                  "error", err.text, NULL);
+    q->save_failed = e < 0;
+}
+
+/* With the next list after a change, once a second at most. */
+static void save(struct remote *r, struct round *q)
+{
+    int64_t due = q->saved_ms + REMOTE_SAVE_MS;
+    q->unsaved |= q->n_touched > 0 || has_changed(q->old, q->listed.view);
+    if (!r->saved || !q->unsaved)
+        return;
+    if (clock_ms() >= due) {
+        save_view(r, q, q->listed.view);
+        return;
+    }
+    hold_lock(&r->lock);
+    if (r->list_ms > due)
+        r->list_ms = due;
+}
+
 static void finish(struct round *q)
 {
     remote_view_unref(q->old);
@@ -269,6 +303,7 @@ void *remote_thread(void *remote)
     struct remote *r = remote;
     struct round *q = xcalloc(1, sizeof *q);
     enum act_health told = ACT_SUSPECT;
+    q->saved_ms = clock_ms() - REMOTE_SAVE_MS;
     (void)pthread_mutex_lock(&r->lock);
     while (!r->stopping) {
         int64_t now = clock_ms(), due = next_due(r, now, &q->verb);
@@ -283,14 +318,18 @@ void *remote_thread(void *remote)
         bool stopping = r->stopping;
         enum act_health health = judge(r, q);
         (void)pthread_mutex_unlock(&r->lock);
-        if (!stopping && q->verb == LIST && q->e == 0)
+        if (!stopping && q->verb == LIST && q->e == 0) {
             tell_changes(r, q);
+            save(r, q);
+        }
         if (!stopping)
             tell_health(r, health, &told);
         finish(q);
         (void)pthread_mutex_lock(&r->lock);
     }
     (void)pthread_mutex_unlock(&r->lock);
+    if (q->unsaved && r->saved)
+        save_view(r, q, r->view);
     free(q);
     return NULL;
 }

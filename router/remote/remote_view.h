@@ -22,7 +22,8 @@ struct remote_view *remote_view_ref(struct remote_view *v);
 void remote_view_unref(struct remote_view *v); /* NULL allowed */
 DEFINE_CLEANUP(remote_view, struct remote_view *, remote_view_unref)
 
-/* When its lists were begun, by clock_ms(); 0: there are none. */
+/* When its lists were begun, by clock_ms(); 0: there are none, or those that
+ * the router of before had. */
 int64_t remote_view_time(const struct remote_view *v);
 /* The reply of ListPodSandbox or ListContainers (for their Stream… alike), as
  * it came; empty when there is none.  Borrowed from the view, as all. */

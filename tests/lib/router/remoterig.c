@@ -39,54 +39,99 @@ static void note_health(void *ctx, struct remote *r, enum act_health health)
         rig->healths[rig->n_healths++] = health;
 }
 
-static void open_all(struct remoterig *r, bool events)
+static void open_server(struct remoterig *r, bool events)
 {
-    const struct keep_config keep = {.pod_logs = "/var/log/pods"};
-    struct remote_config config = {.cluster = "c",
-                                   .node = "n",
-                                   .spared = "biga-helper-",
-                                   .changed = note_change,
-                                   .health = note_health,
-                                   .ctx = r};
-    struct error err = {0};
     memset(r, 0, sizeof *r);
-    (void)pthread_mutex_init(&r->lock, NULL);
     r->dir = tmpdir_create();
     r->socket = xasprintf("%s/s", r->dir);
     r->server = runtimeserver_start(r->socket);
     runtimeserver_events(r->server, events);
-    must(keep_open(&keep, &r->keep, &err) == 0, err.text);
-    config.keep = r->keep;
-    (void)snprintf(config.place.name, sizeof config.place.name, "card-0");
-    (void)snprintf(config.place.endpoint, sizeof config.place.endpoint,
-                   "unix://%s", r->socket);
-    must(remote_start(&config, &r->remote, &err) == 0, err.text);
 }
 
-void remoterig_open(struct remoterig *r)
+static void open_remote(struct remoterig *r, const char *state)
+{
+    const struct keep_config keep = {.dir = state, .pod_logs = "/var/log/pods"};
+    struct remote_config *config = &r->config;
+    *config = (struct remote_config){.cluster = "c",
+                                     .node = "n",
+                                     .spared = "biga-helper-",
+                                     .changed = note_change,
+                                     .health = note_health,
+                                     .ctx = r};
+    struct error err = {0};
+    (void)pthread_mutex_init(&r->lock, NULL);
+    must(keep_open(&keep, &r->keep, &err) == 0, err.text);
+    config->keep = r->keep;
+    config->state = state;
+    (void)snprintf(config->place.name, sizeof config->place.name, "card-0");
+    (void)snprintf(config->place.endpoint, sizeof config->place.endpoint,
+                   "unix://%s", r->socket);
+    must(remote_start(config, &r->remote, &err) == 0, err.text);
+}
+
+static void open_virtual(struct remoterig *r, bool events, bool saved)
 {
     virtual_begin();
-    open_all(r, false);
+    open_server(r, events);
+    open_remote(r, saved ? r->dir : NULL);
     virtual_settle(REMOTERIG_THREADS);
     must(remote_health(r->remote, NULL) == ACT_READY, "is not ready");
 }
 
-void remoterig_open_real(struct remoterig *r)
+void remoterig_open(struct remoterig *r)
 {
-    open_all(r, true);
+    open_virtual(r, false, false);
+}
+
+void remoterig_open_saved(struct remoterig *r)
+{
+    open_virtual(r, false, true);
+}
+
+void remoterig_open_events(struct remoterig *r)
+{
+    open_virtual(r, true, false);
+}
+
+void remoterig_restart(struct remoterig *r)
+{
+    struct error err = {0};
+    remote_destroy(r->remote);
+    must(remote_start(&r->config, &r->remote, &err) == 0, err.text);
+}
+
+static void wait_ready(struct remoterig *r)
+{
     while (remote_health(r->remote, NULL) != ACT_READY)
         (void)poll(NULL, 0, 1);
+}
+
+void remoterig_open_real(struct remoterig *r)
+{
+    open_server(r, true);
+    open_remote(r, NULL);
+    wait_ready(r);
+}
+
+void remoterig_join(struct remoterig *r, const char *socket, const char *state)
+{
+    memset(r, 0, sizeof *r);
+    r->socket = xstrdup(socket);
+    open_remote(r, state);
+    wait_ready(r);
 }
 
 void remoterig_close(struct remoterig *r)
 {
     remote_destroy(r->remote);
     keep_close(r->keep);
-    runtimeserver_stop(r->server);
+    if (r->server)
+        runtimeserver_stop(r->server);
     if (virtual_is_on())
         virtual_end();
     free(r->socket);
-    tmpdir_remove(r->dir);
+    if (r->dir)
+        tmpdir_remove(r->dir);
     (void)pthread_mutex_destroy(&r->lock);
 }
 

@@ -16,6 +16,7 @@ struct remoterig {
     struct runtimeserver *server;
     struct keep *keep;
     struct remote *remote;
+    struct remote_config config;
     pthread_mutex_t lock;
     struct remote_change changes[REMOTERIG_CHANGES];
     size_t n_changes;
@@ -25,8 +26,15 @@ struct remoterig {
 
 /* Ready, and listed once. */
 void remoterig_open(struct remoterig *r);
+/* The same, with a folder for what it had last, and events. */
+void remoterig_open_saved(struct remoterig *r);
+void remoterig_open_events(struct remoterig *r);
+/* The router begins anew; what was written down stays. */
+void remoterig_restart(struct remoterig *r);
 /* The same in real time, with events. */
 void remoterig_open_real(struct remoterig *r);
+/* The same of a server that is somebody else's, with a map in that folder. */
+void remoterig_join(struct remoterig *r, const char *socket, const char *state);
 void remoterig_close(struct remoterig *r);
 /* `ms` go by; `others` more threads wait in clock_wait(). */
 void remoterig_pass(struct remoterig *r, size_t others, int64_t ms);

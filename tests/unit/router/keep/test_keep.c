@@ -177,7 +177,6 @@ static void remove_file(const char *dir, const char *name)
 Test(keep, saves_what_a_damaged_file_has)
 {
     char *dir = tmpdir_create();
-    cleanup_free char *path = xasprintf("%s/keep.db-wal", dir);
     struct keep *k = open_in(dir);
     char uid[16], id[KEPT_ID_MAX + 1];
     for (unsigned i = 0; i < 20; i++) {
