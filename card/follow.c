@@ -15,6 +15,7 @@
 enum {
     HEAD_ARGS = 7,       /* before the files */
     GATHER_NS = 3000000, /* between looks at files that are written to */
+    LAG_NS = 1000000000, /* longer than it lingers, with pieces that are full */
     GATHER_MIN = 65536,  /* unless so many bytes came at once */
 };
 
@@ -190,7 +191,8 @@ static int round_give(struct round *r, struct error *err)
             due = now + r->linger_ns < due ? now + r->linger_ns : due;
         }
         follow_meet_look(&r->meet);
-        if (r->out.room == 0 || told || now >= due ||
+        /* who lags behind takes as much as there is, for a time */
+        if (r->out.room == 0 || told || (now >= (more ? due + LAG_NS : due)) ||
             (r->meet.hurried && !more))
             return 0;
         if (r->out.given > before && r->out.given - before < GATHER_MIN)
