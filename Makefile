@@ -243,7 +243,7 @@ kube-down:
 
 # Real runtimes as cards; where there can be none (no root, no namespaces) the
 # tests are skipped, with the reason.
-test-cards: programs $(FP)/biga-advertiser
+test-cards: programs $(FP)/biga-advertiser $(BUILD)/bench/bench_follow
 	@scripts/setup --cards || true
 	@env -u MAKEFLAGS -u MAKELEVEL scripts/run-tests --cards $(CARDS)
 cards-up: programs
