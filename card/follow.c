@@ -13,6 +13,7 @@
 #include "lib/base/mem.h"
 
 enum {
+    MORE_S = 30,
     HEAD_ARGS = 7,       /* before the files */
     GATHER_NS = 3000000, /* between looks at files that are written to */
     LAG_NS = 1000000000, /* longer than it lingers, with pieces that are full */
@@ -239,6 +240,11 @@ int card_follow(int argc, const char *const *argv, int out, struct error *err)
 int card_follow_main(int argc, const char *const *argv)
 {
     struct error err;
+    uint64_t wait;
+    /* its output may be taken by nobody any more: the longest that a host
+     * waits, for those before it too, and more */
+    if (argc > 4 && number_parse(argv[4], FOLLOW_WAIT_MAX, &wait))
+        (void)alarm((unsigned)(3 * wait / 1000) + MORE_S);
     /* who opens a file while it has our lease */
     (void)signal(SIGIO, SIG_IGN);
     int rc = card_follow(argc, argv, STDOUT_FILENO, &err);
