@@ -257,7 +257,8 @@ kube-down:
 
 # Real runtimes as cards; where there can be none (no root, no namespaces) the
 # tests are skipped, with the reason.
-test-cards: programs $(FP)/biga-advertiser $(BUILD)/cards/volumes
+test-cards: programs $(FP)/biga-advertiser $(BUILD)/bench/bench_follow \
+    $(BUILD)/cards/volumes
 	@scripts/setup --cards || true
 	@env -u MAKEFLAGS -u MAKELEVEL scripts/run-tests --cards $(CARDS)
 cards-up: programs

@@ -1,11 +1,11 @@
 /* Copies logs of one card into a folder, as biga-cri does, until its input
  * ends:
  *
- *   bench_follow ENDPOINT CA CERT KEY HELPER PODS STATES STEP
+ *   bench_follow ENDPOINT CA CERT KEY HELPER PODS STATES STEP [ROUND]
  *
  * HELPER is the container of biga-card, PODS and STATES are folders here, STEP
- * is how many bytes of a log stay on the card.  Each line of its input is
- * answered with one, "ok" or "error TEXT":
+ * is how many bytes of a log stay on the card, ROUND how many a call gives.  Each
+ * line of its input is answered with one, "ok" or "error TEXT":
  *
  *   add KEY REMOTE_PATH PATH
  *   reopen KEY
@@ -90,9 +90,9 @@ int main(int argc, char **argv)
     struct card card = {.lock = PTHREAD_MUTEX_INITIALIZER};
     cleanup_with(log_caller) struct log_caller *caller = NULL;
     cleanup_with(log_copier) struct log_copier *c = NULL;
-    if (argc != 9) {
+    if (argc < 9 || argc > 10) {
         (void)fprintf(stderr, "usage: bench_follow ENDPOINT CA CERT KEY "
-                              "HELPER PODS STATES STEP\n");
+                              "HELPER PODS STATES STEP [ROUND]\n");
         return 2;
     }
     card.grpc = (struct grpc_config){

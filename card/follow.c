@@ -13,8 +13,10 @@
 #include "lib/base/mem.h"
 
 enum {
+    MORE_S = 30,
     HEAD_ARGS = 7,       /* before the files */
     GATHER_NS = 3000000, /* between looks at files that are written to */
+    LAG_NS = 1000000000, /* longer than it lingers, with pieces that are full */
     GATHER_MIN = 65536,  /* unless so many bytes came at once */
 };
 
@@ -190,7 +192,8 @@ static int round_give(struct round *r, struct error *err)
             due = now + r->linger_ns < due ? now + r->linger_ns : due;
         }
         follow_meet_look(&r->meet);
-        if (r->out.room == 0 || told || now >= due ||
+        /* who lags behind takes as much as there is, for a time */
+        if (r->out.room == 0 || told || (now >= (more ? due + LAG_NS : due)) ||
             (r->meet.hurried && !more))
             return 0;
         if (r->out.given > before && r->out.given - before < GATHER_MIN)
@@ -237,6 +240,11 @@ int card_follow(int argc, const char *const *argv, int out, struct error *err)
 int card_follow_main(int argc, const char *const *argv)
 {
     struct error err;
+    uint64_t wait;
+    /* its output may be taken by nobody any more: the longest that a host
+     * waits, for those before it too, and more */
+    if (argc > 4 && number_parse(argv[4], FOLLOW_WAIT_MAX, &wait))
+        (void)alarm((unsigned)(3 * wait / 1000) + MORE_S);
     /* who opens a file while it has our lease */
     (void)signal(SIGIO, SIG_IGN);
     int rc = card_follow(argc, argv, STDOUT_FILENO, &err);

@@ -1,8 +1,10 @@
 /* In the folder: "hurry", one record "GEN SEQ\n" of whoever came last and wants
- * the others to return; and "slot.0" to "slot.3", for the round of that SEQ
- * modulo 4, of which at most three are under way: who runs has it locked, and
- * writes "GEN SEQ begun.\n", then "GEN SEQ done\n", a line "TAG OFFSET DUE\n"
- * for each file, and ".\n". */
+ * the others to return; and "slot.XX.0" to "slot.XX.3", for the round of that
+ * SEQ modulo 4, of which at most three are under way: who runs has it locked,
+ * and writes "GEN SEQ begun.\n", then "GEN SEQ done\n", a line "TAG OFFSET
+ * DUE\n" for each file, and ".\n".  XX are the last digits of GEN: a round may
+ * hang, whose runtime was killed and takes its output no more, and no other
+ * chain is to wait for it. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -49,8 +51,10 @@ static int name_open(const struct follow_meet *m, const char *name)
 
 static int slot_open(const struct follow_meet *m, uint64_t seq)
 {
-    char name[16];
-    (void)snprintf(name, sizeof name, "slot.%d", (int)(seq % SLOTS));
+    char name[24];
+    size_t len = strlen(m->gen);
+    (void)snprintf(name, sizeof name, "slot.%s.%d",
+                   m->gen + (len > 2 ? len - 2 : 0), (int)(seq % SLOTS));
     return name_open(m, name);
 }
 

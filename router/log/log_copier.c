@@ -13,8 +13,7 @@
 enum {
     WAIT_MS = 5000,
     LINGER_MS = 60,
-    ROUND_MAX = 4 << 20,
-    ROUND_LIMIT = 8 << 20, /* what biga-card gives at most */
+    ROUND_MAX = 8 << 20, /* what biga-card gives at most */
     FREE_STEP = 16 << 20,
     REMOTE_PATH_MAX = 1024,
 };
@@ -47,8 +46,8 @@ with_defaults(const struct log_copier_config *config)
     struct log_copier_config c = *config;
     c.wait_ms = c.wait_ms ? c.wait_ms : WAIT_MS;
     c.linger_ms = c.linger_ms ? c.linger_ms : LINGER_MS;
-    c.round_max = c.round_max ? c.round_max : ROUND_MAX;
-    c.round_max = c.round_max < ROUND_LIMIT ? c.round_max : ROUND_LIMIT;
+    if (c.round_max == 0 || c.round_max > ROUND_MAX)
+        c.round_max = ROUND_MAX;
     c.free_step = c.free_step ? c.free_step : FREE_STEP;
     return c;
 }

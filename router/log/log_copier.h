@@ -46,7 +46,7 @@ struct log_copier_config {
     /* 0: the defaults */
     unsigned wait_ms;   /* how long a call waits for bytes: 5000 */
     unsigned linger_ms; /* and for more of them, while they come: 60 */
-    size_t round_max;   /* bytes of a call: 4 MiB; at most 8 MiB */
+    size_t round_max;   /* bytes of a call: 8 MiB, and no more */
     size_t free_step;   /* how much of a log is kept on the remote at least
                          * before it is freed there: 16 MiB */
     uint64_t rate_max;  /* bytes per second of a container; 0: no limit */

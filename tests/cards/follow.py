@@ -26,7 +26,8 @@ class Follow:
         self.process = subprocess.Popen(
             [self.program, self.card.endpoint, pki("ca.crt"),
              pki(f"{cards.NODE}.crt"), pki(f"{cards.NODE}.key"), self.helper,
-             self.pods, self.states, str(self.step)], text=True,
+             self.pods, self.states, str(self.step),
+             os.environ.get("BIGA_ROUND", "0")], text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         for key, remote in self.added.items():
             self.add(key, remote)

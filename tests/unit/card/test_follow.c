@@ -234,3 +234,33 @@ Test(follow, a_round_without_one_before_it_fails)
     cr_expect_eq(card_follow(ARRAY_LEN(argv), argv, full, &err), -ENOSPC);
     expect(CALL(.seq = "2", .start = "next"), -ESTALE, "");
 }
+
+static void *run_stuck(void *arg)
+{
+    cleanup_free char *dir = xasprintf("%s/meet", top);
+    cleanup_free char *file = xasprintf("1 0 0 0 0 %s/a", top);
+    const char *argv[] = {dir, "c3", "1", "first", "0", "0", "1000000", file};
+    struct error err;
+    (void)card_follow(ARRAY_LEN(argv), argv, *(int *)arg, &err);
+    return NULL;
+}
+
+Test(follow, one_that_hangs_is_in_nobodys_way)
+{
+    int ends[2];
+    pthread_t thread;
+    char byte;
+    struct str text = STR_INIT(1 << 20);
+    while (text.size < 400000)
+        str_add(&text, LINE "what a pod has to say\n");
+    append("a", text.data);
+    str_fini(&text);
+    cr_assert_eq(pipe(ends), 0);
+    cr_assert_eq(pthread_create(&thread, NULL, run_stuck, &ends[1]), 0);
+    cr_assert_eq(read(ends[0], &byte, 1), 1); /* it writes, and is not read */
+    expect(CALL(.files = {"1 0 0 0 0 %s/none"}), 0, "z 0\n");
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)close(ends[0]);
+    cr_assert_eq(pthread_join(thread, NULL), 0);
+    (void)close(ends[1]);
+}
