@@ -171,7 +171,7 @@ CARD_CC ?= $(CC)
 CARD_STRIP ?= -s
 card: $(CARD)
 $(BUILD)/biga-card: $(wildcard card/*.[ch]) lib/base/error.c \
-    lib/base/error.h lib/base/hidden_text.c lib/base/hidden_text.h \
+    lib/base/error.h lib/base/hash.h lib/base/hidden_text.c lib/base/hidden_text.h \
     lib/base/utf8.h lib/base/mem.c lib/base/mem.h lib/io/tree.c \
     lib/io/tree.h | $(BUILD)/.setup
 	$(call say,LINK,$@)

@@ -47,6 +47,8 @@
  *       Remove each DIR (absolute, two names or more) with all that is in it.
  *       What is not there is a success.  Mounts are not entered.
  *
+ *   biga-card volume, tree, last, pods, forget: volume.h
+ *
  *   biga-card version
  *
  * No part of any path may be a symbolic link.  Exit status: 0; 1 with one line

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "card/card.h"
+#include "card/volume.h"
 
 static int fail(const struct error *err)
 {
@@ -20,6 +21,11 @@ static int usage(void)
                   "       biga-card log PATH OFFSET MAX\n"
                   "       biga-card tail PATH MAX\n"
                   "       biga-card rm DIR...\n"
+                  "       biga-card volume DISK MEMORY PAD STEP...\n"
+                  "       biga-card tree DISK MEMORY\n"
+                  "       biga-card last PATH MAX\n"
+                  "       biga-card pods DIR...\n"
+                  "       biga-card forget MEMORY DISK\n"
                   "       biga-card version\n");
     return 2;
 }
@@ -126,5 +132,6 @@ int main(int argc, char **argv)
         return do_log(argv[2], NULL, argv[3]);
     if (argc >= 3 && strcmp(word, "rm") == 0)
         return do_remove(argc - 2, argv + 2);
-    return usage();
+    int status = card_volume_main(argc - 1, (const char *const *)(argv + 1));
+    return status < 0 ? usage() : status;
 }
