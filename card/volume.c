@@ -157,8 +157,8 @@ void card_tops_close(struct card_tops *tops)
         (void)close(tops->memory);
 }
 
-int card_tops_find(const struct card_tops *tops, const char *name, int *ret_top,
-                   const char **ret_leaf, struct error *err)
+int card_tops_find(const struct card_tops *tops, const char *name, bool make,
+                   int *ret_top, const char **ret_leaf, struct error *err)
 {
     bool on_disk = name[0] == 'd';
     int top = on_disk ? tops->disk : tops->memory;
@@ -169,7 +169,7 @@ int card_tops_find(const struct card_tops *tops, const char *name, int *ret_top,
         return error_errno(err, errno, "%s", name);
     if (slash) {
         cleanup_free char *above = xstrndup(below, (size_t)(slash - below));
-        dir = card_open_below(dir, above, true, err);
+        dir = card_open_below(dir, above, make, err);
         if (dir < 0)
             return dir;
     }
@@ -297,9 +297,11 @@ static int do_step(const struct card_tops *tops, const struct step *s,
 {
     int top;
     const char *leaf;
-    cleanup_fd int dir = card_tops_find(tops, s->name, &top, &leaf, err);
+    bool drops = strcmp(s->word, "drop") == 0;
+    cleanup_fd int dir = card_tops_find(tops, s->name, !drops, &top, &leaf,
+                                        err);
     if (dir < 0)
-        return dir;
+        return drops && dir == -ENOENT ? 0 : dir;
     if (strcmp(s->word, "folder") == 0 || strcmp(s->word, "tmpfs") == 0)
         return make_folder(dir, leaf, s, err);
     if (strcmp(s->word, "file") == 0)

@@ -54,10 +54,10 @@ struct card_tops {
 int card_tops_open(const char *disk, const char *memory,
                    struct card_tops *ret_tops, struct error *err);
 void card_tops_close(struct card_tops *tops);
-/* Open the folder that the name's last part is in, made when it is missing;
- * `*ret_top` is the pod's folder, borrowed, `*ret_leaf` that part. */
-int card_tops_find(const struct card_tops *tops, const char *name, int *ret_top,
-                   const char **ret_leaf, struct error *err);
+/* Open the folder that the name's last part is in, with `make` made when it is
+ * missing; `*ret_top` is the pod's folder, borrowed, `*ret_leaf` that part. */
+int card_tops_find(const struct card_tops *tops, const char *name, bool make,
+                   int *ret_top, const char **ret_leaf, struct error *err);
 
 /* A folder in memory of its own; 1: it is a plain one. */
 int card_tmpfs(int dir, const char *leaf, uint64_t size, struct error *err);

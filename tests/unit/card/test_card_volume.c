@@ -198,3 +198,10 @@ Test(card_volume, pods_are_folders)
     cr_expect_eq(SAID(card_pods(2, argv, fd_, &err)), 0);
     cr_expect_str_eq(said, "u\nend 1\n");
 }
+
+Test(card_volume, drop_makes_nothing)
+{
+    cr_expect_eq(STEPS("folder", "disk/a", "700", me, "drop", "disk/b/c"), 0);
+    cleanup_free char *path = xasprintf("%s/b", disk);
+    cr_expect_neq(access(path, F_OK), 0);
+}
