@@ -7,6 +7,7 @@
 #ifndef BIGA_ROUTER_VOLUME_VOLUME_TREE_H
 #define BIGA_ROUTER_VOLUME_VOLUME_TREE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,7 +15,7 @@
 #include "lib/base/mem.h"
 
 enum {
-    VOLUME_ITEMS_MAX = 4096,     /* of one tree */
+    VOLUME_ITEMS_MAX = 16384,    /* of one tree */
     VOLUME_FILE_MAX = 1 << 20,   /* bytes of one file, as of a ConfigMap */
     VOLUME_BYTES_MAX = 16 << 20, /* of all files of a tree */
     VOLUME_DEPTH_MAX = 16,       /* of folders in folders */
@@ -25,7 +26,7 @@ enum {
 enum volume_type { VOLUME_FOLDER, VOLUME_FILE, VOLUME_LINK };
 
 struct volume_item {
-    const char *name; /* relative: "..data", "a/b"; no part is "." or ".." */
+    const char *name; /* relative: "..data", "a/b"; "" the folder itself */
     enum volume_type type;
     uint32_t mode;      /* of a file up to 0777, of a folder up to 03777 */
     uint32_t uid, gid;  /* of a link always 0, as is its mode */
@@ -56,11 +57,12 @@ int volume_tree_read(const char *path, struct volume_tree *ret_tree,
 int volume_tree_read_file(const char *path, struct volume_tree *ret_tree,
                           struct error *err);
 
+/* Is it relative, without "." and "..", and not too long? */
+bool volume_name_ok(const char *name);
 /* Add an item; texts and contents are copied.  Pure.  -EINVAL, -EFBIG. */
 int volume_tree_add(struct volume_tree *t, const struct volume_item *item,
                     struct error *err);
-/* Put them in order.  -EINVAL names what is there twice, or below what is no
- * folder. */
+/* Put them in order.  -EINVAL names what is there twice. */
 int volume_tree_sort(struct volume_tree *t, struct error *err);
 /* NULL: not there. */
 const struct volume_item *volume_tree_find(const struct volume_tree *t,
