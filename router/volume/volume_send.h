@@ -43,7 +43,7 @@ int volume_send_last(const struct volume_place *place, const char *name,
 /* All of the pod goes, what is in memory first. */
 int volume_send_remove(const struct volume_place *place, struct error *err);
 /* Add the names of all pods' folders, those of `disk` and `memory`, which are
- * the folders above them here; each once, and ended by '\0'. */
+ * the folders above them here; each ended by '\0', some are told twice. */
 int volume_send_pods(const struct volume_place *place, struct str *ret_names,
                      struct error *err);
 
