@@ -24,19 +24,22 @@ struct volume_home {
     bool memory;             /* never on the remote's disk */
     uint64_t limit;          /* bytes of an emptyDir in memory; 0: none */
     uint32_t mode, uid, gid; /* of what a container fills */
-    char *path;  /* at home: what is read and watched; of a hostPath itself */
-    char *name;  /* below the pod's folder, at home and on the remote */
-    char *inner; /* of a subPath in an emptyDir: where in it; else "" */
+    char *path; /* at home: what is read and watched; of a hostPath itself */
+    char *name; /* below the pod's folder, at home and on the remote */
 };
 void volume_home_fini(struct volume_home *h);
 DEFINE_CLEANUP(volume_home, struct volume_home *, volume_home_fini)
 
 /* `m` as mount_judge() filled it in.  -ENOENT: the kubelet has no such path
- * (yet); -EPERM: a subPath of what a remote cannot have, by name. */
+ * (yet).  -EPERM names a subPath of what a remote cannot have: of a hostPath, and
+ * of an emptyDir, where a container could put a link of its own in the place of
+ * the folder that the next one is given. */
 int volume_home_look(const char *kubelet_root, const char *uid,
                      const struct mount *m, struct volume_home *ret_home,
                      struct error *err);
 
+/* Has the kubelet a volume of the pod mounted, or its files here? */
+bool volume_home_in_use(const char *kubelet_root, const char *uid);
 /* -EPERM names a volume of the pod that a remote cannot have. */
 int volume_home_check(const char *kubelet_root, const char *uid,
                       struct error *err);
