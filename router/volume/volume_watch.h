@@ -1,6 +1,6 @@
 /* volume_watch - which of the kubelet's folders and files have changed, told by
  * the kernel (inotify), a while after the last of the changes that come
- * together.  One thread waits; any thread adds and removes.
+ * together (volume_quiet.h).  One thread waits; any thread adds and removes.
  *
  * Where the kernel tells nothing (no watches are left, its queue was too
  * short), everything counts as changed every VOLUME_WATCH_POLL_MS, or at
@@ -13,11 +13,7 @@
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 
-enum {
-    VOLUME_WATCH_QUIET_MS = 50, /* without another change, then it is told */
-    VOLUME_WATCH_LATE_MS = 500, /* or after so long, whatever comes */
-    VOLUME_WATCH_POLL_MS = 1000,
-};
+enum { VOLUME_WATCH_POLL_MS = 1000 };
 
 struct volume_watch;
 /* Without inotify (all its instances are taken) it polls; that is logged. */
