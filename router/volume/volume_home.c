@@ -9,6 +9,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "lib/base/mem.h"
 #include "router/volume/volume_tree.h"
 
 #define PLUGIN "kubernetes.io~"

@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "lib/base/error.h"
-#include "lib/base/mem.h"
 #include "router/wire/mount.h"
 
 enum volume_form {
@@ -28,7 +27,6 @@ struct volume_home {
     char *name; /* below the pod's folder, at home and on the remote */
 };
 void volume_home_fini(struct volume_home *h);
-DEFINE_CLEANUP(volume_home, struct volume_home *, volume_home_fini)
 
 /* `m` as mount_judge() filled it in.  -ENOENT: the kubelet has no such path
  * (yet).  -EPERM names a subPath of what a remote cannot have: of a hostPath, and

@@ -59,7 +59,7 @@ int volume_sync_check(const struct volume_sync *s, const char *uid,
 /* Before CreateContainer: deliver what these mounts need, which mount_judge()
  * has judged, and say where each of them is on the remote; the caller frees the
  * paths and the list.  Blocks for some calls of the remote.  Once more is a
- * success, at once when nothing has changed.  -EAGAIN: there is no helper yet,
+ * success, by one call when nothing has changed.  -EAGAIN: there is no helper yet,
  * or the kubelet is changing it: to be tried again; -EPERM, -EINVAL, -EFBIG
  * name the volume. */
 int volume_sync_prepare(struct volume_sync *s, const struct volume_pod *pod,
@@ -76,13 +76,15 @@ int volume_sync_adopt(struct volume_sync *s, const struct volume_pod *pod,
 int volume_sync_collect(struct volume_sync *s, const struct volume_pod *pod,
                         const struct mount *mount, struct error *err);
 
-/* Where that path of a remote is on the home, of a pod that is known; the
- * caller frees it, NULL when it is of no mount. */
-char *volume_sync_home_path(struct volume_sync *s, const struct volume_pod *pod,
+/* Where that path of a remote is on the home, of this pod; the caller frees it,
+ * NULL when it is none of its volumes.  Pure. */
+char *volume_sync_home_path(const struct volume_sync *s, const char *uid,
                             const char *path);
 
-/* No container of it runs any more, and none will: all of it goes, secrets and
- * tokens first.  Returns at once; tried again until the remote has done it. */
+/* No container of it runs any more, as when its sandbox was stopped: all of it
+ * goes, secrets and tokens first, as soon as the kubelet has no volume of it
+ * either (a pod that gets another sandbox keeps its emptyDirs).  Returns at
+ * once; tried again until the remote has done it, or it is prepared again. */
 void volume_sync_forget(struct volume_sync *s, const struct volume_pod *pod);
 /* Forget all pods on that remote but these, and those that were prepared or
  * adopted: what a former process has left.  Returns at once. */
