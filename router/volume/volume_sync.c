@@ -300,3 +300,134 @@ int volume_sync_adopt(struct volume_sync *s, const struct volume_pod *name,
         *err = why;
     return rc;
 }
+
+/* --- the termination message -------------------------------------------------- */
+
+/* Into the kubelet's own file, which stays the one that it is. */
+static int write_message(const char *path, const struct str *text,
+                         struct error *err)
+{
+    struct stat st;
+    cleanup_fd int fd = open(path,
+                             O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        return 0; /* the kubelet is done with the pod */
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return error_errno(err, errno, "%s", path);
+    if (!S_ISREG(st.st_mode))
+        return error_set(err, EINVAL, "%s: is no file", path);
+    for (size_t at = 0; at < text->size;) {
+        ssize_t n = pwrite(fd, str_text(text) + at, text->size - at, (off_t)at);
+        if (n < 0)
+            return error_errno(err, errno, "%s", path);
+        at += (size_t)n;
+    }
+    return ftruncate(fd, (off_t)text->size) == 0
+               ? 0
+               : error_errno(err, errno, "%s", path);
+}
+
+static int fetch(struct volume_sync *s, const struct volume_pod *pod,
+                 const struct volume_home *home, struct str *text,
+                 struct error *err)
+{
+    struct sync_place place;
+    cleanup_free char *name = xasprintf("disk/%s", home->name);
+    (void)pthread_mutex_lock(&s->lock);
+    struct sync_remote *r = remote_get(s, pod->remote, err);
+    unsigned lane = r ? sync_lane_take(r) : 0;
+    (void)pthread_mutex_unlock(&s->lock);
+    if (!r)
+        return -err->code;
+    sync_place_init(r, pod->uid, lane, &place);
+    int rc = volume_send_last(&place.place, name, VOLUME_MESSAGE_MAX, text,
+                              err);
+    sync_place_fini(&place);
+    (void)pthread_mutex_lock(&s->lock);
+    sync_lane_give(r, lane);
+    (void)pthread_mutex_unlock(&s->lock);
+    return rc;
+}
+
+int volume_sync_collect(struct volume_sync *s, const struct volume_pod *pod,
+                        const struct mount *mount, struct error *err)
+{
+    struct error why = {0};
+    cleanup_str struct str text = STR_INIT(VOLUME_MESSAGE_MAX + 1);
+    struct volume_home home = {0};
+    int rc = look(s, pod->uid, mount, 1, &home, &why);
+    if (!rc && home.form != VOLUME_AS_OUTPUT)
+        rc = error_set(&why, EINVAL, "%s: is no termination log",
+                       mount->host_path);
+    if (!rc)
+        rc = fetch(s, pod, &home, &text, &why);
+    if (!rc)
+        rc = write_message(home.path, &text, &why);
+    volume_home_fini(&home);
+    /* here: the kubelet is done with the pod; there: there is no message */
+    if (rc == -ENOENT)
+        return 0;
+    if (rc && err)
+        *err = why;
+    return rc;
+}
+
+/* --- the end -------------------------------------------------------------------- */
+
+void volume_sync_forget(struct volume_sync *s, const struct volume_pod *name)
+{
+    struct error err;
+    hold_lock(&s->lock);
+    struct sync_remote *r = remote_get(s, name->remote, &err);
+    struct sync_pod *pod = r ? sync_pod_get(r, name->uid) : NULL;
+    if (!pod)
+        return; /* a sweep finds it */
+    pod->forgotten = true;
+    pod->due_ms = 0;
+    (void)pthread_cond_broadcast(&r->wake);
+}
+
+void volume_sync_sweep(struct volume_sync *s, const char *remote,
+                       const char *const *uids, size_t n)
+{
+    struct error err;
+    hold_lock(&s->lock);
+    struct sync_remote *r = remote_get(s, remote, &err);
+    if (!r)
+        return;
+    for (size_t i = 0; i < r->n_kept; i++)
+        free(r->kept[i]);
+    r->kept = xrealloc(r->kept, n + 1, sizeof *r->kept);
+    for (size_t i = 0; i < n; i++)
+        r->kept[i] = xstrdup(uids[i]);
+    r->n_kept = n;
+    r->sweeping = true;
+    r->sweep_ms = 0;
+    (void)pthread_cond_broadcast(&r->wake);
+}
+
+static bool is_settled(const struct sync_remote *r)
+{
+    if (r->sweeping)
+        return false;
+    for (size_t i = 0; i < r->n_pods; i++) {
+        const struct sync_pod *pod = r->pods[i];
+        if (pod->busy || pod->forgotten)
+            return false;
+        for (size_t k = 0; k < pod->n_units; k++)
+            if (pod->units[k]->dirty)
+                return false;
+    }
+    return true;
+}
+
+int volume_sync_settle(struct volume_sync *s, const char *remote, unsigned ms)
+{
+    hold_lock(&s->lock);
+    struct sync_remote *r = remote_find(s, remote);
+    int64_t due = clock_ms() + ms;
+    while (r && !is_settled(r))
+        if (!clock_wait(&r->wake, &s->lock, due) && !is_settled(r))
+            return -ETIMEDOUT;
+    return 0;
+}
