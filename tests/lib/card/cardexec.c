@@ -153,13 +153,13 @@ static int carry_out(const char *const *argv, int n, int out, struct str *said,
         return rc ? rc : card_remove(argv[2], err);
     }
     if (strcmp(word, "last") == 0) {
-        rc = card_last(argv[1], (size_t)atol(argv[2]), out, &size, err);
+        rc = card_last(argv[1], strtoul(argv[2], NULL, 10), out, &size, err);
         str_addf(said, "bytes=%zu\nnext=0\n", rc ? 0 : size);
         return rc;
     }
     if (strcmp(word, "pad") != 0)
         abort();
-    rc = card_pad(argv[1], (size_t)atol(argv[2]), out, id, err);
+    rc = card_pad(argv[1], strtoul(argv[2], NULL, 10), out, id, err);
     str_addf(said, "pad=%s\n", rc ? "" : id);
     return rc;
 }
