@@ -27,7 +27,7 @@ struct cardexec {
         unsigned n;
     } calls[WORDS];
     size_t args;
-    unsigned lanes; /* a bit for each lane that has a call */
+    unsigned lanes[8]; /* of each remote: a bit for each that has a call */
     struct str all;
 };
 
@@ -120,13 +120,19 @@ static int fault(struct cardexec *c, const char *word, bool after)
     return c->code;
 }
 
-static void begin(struct cardexec *c, unsigned lane, const char *const *argv,
-                  size_t n)
+/* Remotes are called "card-0" to "card-7". */
+static unsigned *lanes_of(struct cardexec *c, const char *remote)
+{
+    return &c->lanes[remote[strlen(remote) - 1] & 7];
+}
+
+static void begin(struct cardexec *c, const char *remote, unsigned lane,
+                  const char *const *argv, size_t n)
 {
     hold_lock(&c->lock);
-    if (lane >= VOLUME_LANES || (c->lanes & 1u << lane))
+    if (lane >= VOLUME_LANES || (*lanes_of(c, remote) & 1u << lane))
         abort(); /* two calls of one lane */
-    c->lanes |= 1u << lane;
+    *lanes_of(c, remote) |= 1u << lane;
     note(c, argv, n);
     c->n_held++;
     (void)pthread_cond_broadcast(&c->changed);
@@ -172,7 +178,7 @@ int cardexec_run(void *ctx, const char *remote, unsigned lane,
     struct error why = {0};
     struct stat st;
     (void)ms;
-    begin(c, lane, argv, n_argv);
+    begin(c, remote, lane, argv, n_argv);
     int code = fault(c, argv[1], false);
     if (!code) {
         cleanup_fd int out = memfd_create("out", MFD_CLOEXEC);
@@ -192,6 +198,6 @@ int cardexec_run(void *ctx, const char *remote, unsigned lane,
         code = fault(c, argv[1], true);
     }
     hold_lock(&c->lock);
-    c->lanes &= ~(1u << lane);
+    *lanes_of(c, remote) &= ~(1u << lane);
     return code ? error_set(err, code, "%s: a fault", remote) : 0;
 }
