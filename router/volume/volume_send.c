@@ -29,10 +29,14 @@ static int run(const struct volume_place *place, const struct helper_args *args,
                          args->n, HELPER_CALL_MS, ret_exec, err);
     if (rc || ret_exec->exit_code == 0)
         return rc;
+    const char *said = str_text(&ret_exec->err);
+    size_t len = strlen(said);
+    while (len > 0 && said[len - 1] == '\n')
+        len--;
     return error_set(err, EIO,
-                     "biga-card %s on %s ended with exit code %d: %.300s",
+                     "biga-card %s on %s ended with exit code %d: %.*s",
                      args->argv[1], place->remote, (int)ret_exec->exit_code,
-                     str_text(&ret_exec->err));
+                     len < 300 ? (int)len : 300, said);
 }
 
 /* --- steps ------------------------------------------------------------------ */
