@@ -207,6 +207,12 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(TEST_LIBS)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(TEST_SOME)
 
+# what tests of cards drive
+$(BUILD)/cards/%: $(BUILD)/obj/tests/cards/%.o $(TEST_LIBS)
+	@mkdir -p $(dir $@)
+	$(call say,LINK,$@)
+	$(Q)$(link) $(TEST_SOME)
+
 -include $(shell find $(BUILD) build-fp -name '*.d' 2>/dev/null)
 
 # --- show and test --------------------------------------------------------
@@ -249,7 +255,7 @@ kube-down:
 
 # Real runtimes as cards; where there can be none (no root, no namespaces) the
 # tests are skipped, with the reason.
-test-cards: programs $(FP)/biga-advertiser
+test-cards: programs $(FP)/biga-advertiser $(BUILD)/cards/volumes
 	@scripts/setup --cards || true
 	@env -u MAKEFLAGS -u MAKELEVEL scripts/run-tests --cards $(CARDS)
 cards-up: programs
