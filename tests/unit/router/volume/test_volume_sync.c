@@ -358,6 +358,7 @@ Test(volume_sync, what_is_missing_is_told_by_its_name)
     cr_expect(strstr(err.text, "kubernetes.io~secret/s"), "%s", err.text);
     /* and another volume of the pod does not suffer from it */
     cleanup_free char *hosts = prepared("etc-hosts");
+    expect(hosts, "", "127.0.0.1 localhost\n");
     update("secret", "s", "key=1");
     cleanup_free char *s = prepared(SECRET);
     expect(s, "key", "1");
