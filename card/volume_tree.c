@@ -11,7 +11,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 
-enum { HASHED_MAX = 1 << 20, LINE_MAX_ = 4096 + 128 };
+enum { HASHED_MAX = 1 << 20, ITEM_MAX = 4096 + 128 };
 static const char filled_by_pods[] = "/volumes/kubernetes.io~empty-dir/";
 
 struct walk {
@@ -35,7 +35,7 @@ __attribute__((format(printf, 2, 3))) static int walk_say(struct walk *w,
                                                           const char *fmt, ...)
 {
     va_list args;
-    char line[LINE_MAX_];
+    char line[ITEM_MAX];
     va_start(args, fmt);
     int n = vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
@@ -166,7 +166,11 @@ int card_pods(int argc, const char *const *argv, int out, struct error *err)
             return error_errno(err, errno, "%s", argv[i]);
         dir = -1; /* the list's */
         for (struct dirent *e; (e = readdir(list));) {
-            if (e->d_type != DT_DIR || e->d_name[0] == '.')
+            struct stat st;
+            if (e->d_name[0] == '.' ||
+                fstatat(dirfd(list), e->d_name, &st, AT_SYMLINK_NOFOLLOW) !=
+                    0 ||
+                !S_ISDIR(st.st_mode))
                 continue;
             int rc = ++w->n > CARD_TREE_MAX ? -E2BIG
                                             : walk_say(w, "%s", e->d_name);
