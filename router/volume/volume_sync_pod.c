@@ -6,7 +6,7 @@
 #include "lib/io/clock.h"
 #include "router/volume/volume_sync_private.h"
 
-enum { RETRY_MIN_MS = 500, RETRY_MAX_MS = 30000 };
+enum { RETRY_MIN_MS = 500, RETRY_MAX_MS = 5000 };
 
 struct sync_pod *sync_pod_find(const struct sync_remote *r, const char *uid)
 {
