@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "card/card.h"
-#include "card/volume.h"
 
 static int fail(const struct error *err)
 {
