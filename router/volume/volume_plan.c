@@ -158,3 +158,22 @@ void volume_plan_own(struct volume_plan *p, const char *at,
         full(p, at, ""), want);
     p->steps[p->n - 1].limit = limit;
 }
+
+void volume_plan_output(struct volume_plan *p, const char *at,
+                        const struct volume_item *want,
+                        const struct volume_tree *have)
+{
+    cleanup_free char *folder = xstrdup(at);
+    char *slash = strrchr(folder, '/');
+    if (find(have, at))
+        return;
+    if (slash)
+        *slash = '\0';
+    size_t n = 0;
+    for (size_t i = 0; have && i < have->n; i++)
+        n += below(folder, have->items[i].name) != NULL;
+    for (size_t i = 0; n >= VOLUME_OUTPUTS_MAX && i < have->n; i++)
+        if (below(folder, have->items[i].name))
+            add(p, VOLUME_DROP, full(p, have->items[i].name, ""), NULL);
+    volume_plan_own(p, at, want, 0, have);
+}

@@ -57,5 +57,12 @@ void volume_plan_file(struct volume_plan *p, const char *at,
 void volume_plan_own(struct volume_plan *p, const char *at,
                      const struct volume_item *want, uint64_t limit,
                      const struct volume_tree *have);
+enum { VOLUME_OUTPUTS_MAX = 16 }; /* of former containers of one name */
+/* The same of a file that one container writes.  When there are so many of
+ * former ones beside it, those go, or there were ever more of them; the last of
+ * them may still be in use, by a container that a former process made. */
+void volume_plan_output(struct volume_plan *p, const char *at,
+                        const struct volume_item *want,
+                        const struct volume_tree *have);
 
 #endif

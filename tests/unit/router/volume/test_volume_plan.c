@@ -189,3 +189,31 @@ Test(volume_plan, what_containers_fill_is_made_once)
     volume_tree_fini(&want);
     volume_tree_fini(&have);
 }
+
+Test(volume_plan, what_former_containers_wrote_goes)
+{
+    struct volume_plan p = {0};
+    struct volume_tree have = {0}, want = {0};
+    add(&want, "", VOLUME_FILE, "");
+    add(&have, "disk/containers/main", VOLUME_FOLDER, "");
+    add(&have, "disk/containers/other/1", VOLUME_FILE, "other");
+    for (unsigned i = 1; i < VOLUME_OUTPUTS_MAX; i++) {
+        cleanup_free char *name = xasprintf("disk/containers/main/%u", i);
+        add(&have, name, VOLUME_FILE, "old");
+    }
+    cr_assert_eq(volume_tree_sort(&have, &err), 0);
+    volume_plan_output(&p, "disk/containers/main/1", &want.items[0], &have);
+    cr_expect_eq(p.n, 0);
+    volume_plan_output(&p, "disk/containers/main/x", &want.items[0], &have);
+    cr_expect_str_eq(said(&p), "write disk/containers/main/x");
+    volume_plan_fini(&p);
+    add(&have, "disk/containers/main/y", VOLUME_FILE, "old");
+    cr_assert_eq(volume_tree_sort(&have, &err), 0);
+    volume_plan_output(&p, "disk/containers/main/x", &want.items[0], &have);
+    cr_expect_eq(p.n, VOLUME_OUTPUTS_MAX + 1);
+    cr_expect_eq(p.steps[0].verb, VOLUME_DROP);
+    cr_expect_eq(p.steps[VOLUME_OUTPUTS_MAX].verb, VOLUME_WRITE);
+    volume_plan_fini(&p);
+    volume_tree_fini(&want);
+    volume_tree_fini(&have);
+}
