@@ -9,6 +9,12 @@
  *     configMap, etc-hosts, termination log, emptyDir  DISK/pods/UID/…
  *     secret, projected, downwardAPI, emptyDir Memory  MEMORY/UID/…
  *
+ * The helper's container has DISK at the same path, MEMORY at ACT_MEMORY_HELPER,
+ * and the rights of root in it (CHOWN, FOWNER, DAC_OVERRIDE).  An emptyDir in
+ * memory has its limit where both mounts are shared (cri_mount.shared) and it
+ * has SYS_ADMIN; else it is a folder without one, and `volume-unlimited` is
+ * logged.
+ *
  * What goes on is the path below the kubelet's folder of the pod.  A hostPath
  * is the remote's own path (mount.h says which are allowed). */
 #ifndef BIGA_ROUTER_VOLUME_VOLUME_SYNC_H

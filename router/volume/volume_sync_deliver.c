@@ -73,6 +73,9 @@ static void load_plan(const struct load *l, const struct volume_tree *have,
         case VOLUME_AS_FILE:
             volume_plan_file(plan, u->at, &want->items[0], have);
             break;
+        case VOLUME_AS_OUTPUT:
+            volume_plan_output(plan, u->at, &want->items[0], have);
+            break;
         default:
             volume_plan_own(plan, u->at, &want->items[0], u->home.limit, have);
         }
@@ -111,14 +114,18 @@ static void load_take(struct load *l, struct sync_pod *pod)
 
 /* With the lock: what was not delivered is dirty again; what the kubelet has in
  * a form that nobody can deliver waits for its next change. */
-static void load_give(struct load *l, int sent)
+static void load_give(struct load *l, struct sync_pod *pod, int sent)
 {
     for (size_t i = 0; i < l->n; i++) {
+        struct sync_unit *u = l->units[i];
         if (sent || l->codes[i] == -EAGAIN)
-            l->units[i]->dirty = true;
-        l->units[i]->asked = false;
+            u->dirty = true;
+        u->asked = false;
         if (!l->codes[i])
             volume_tree_fini(&l->trees[i]);
+        /* each container of a pod has one, and they may be many */
+        if (u->home.form == VOLUME_AS_OUTPUT && !u->dirty)
+            sync_pod_remove(pod, u);
     }
     free(l->units);
     free(l->trees);
@@ -162,7 +169,7 @@ int sync_deliver(struct sync_remote *r, struct sync_pod *pod, struct error *err)
     sync_place_fini(&place);
     (void)pthread_mutex_lock(&r->sync->lock);
     sync_lane_give(r, lane);
-    load_give(&l, sent);
+    load_give(&l, pod, sent);
     (void)pthread_mutex_unlock(&r->sync->lock);
     if (sent)
         return sent;

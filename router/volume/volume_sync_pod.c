@@ -31,13 +31,25 @@ struct sync_pod *sync_pod_get(struct sync_remote *r, const char *uid)
     return pod;
 }
 
+static void unit_destroy(struct sync_unit *unit)
+{
+    volume_home_fini(&unit->home);
+    free(unit->at);
+    free(unit);
+}
+
+void sync_pod_remove(struct sync_pod *pod, struct sync_unit *unit)
+{
+    for (size_t i = 0; i < pod->n_units; i++)
+        if (pod->units[i] == unit)
+            pod->units[i] = pod->units[--pod->n_units];
+    unit_destroy(unit);
+}
+
 void sync_pod_destroy(struct sync_pod *pod)
 {
-    for (size_t i = 0; i < pod->n_units; i++) {
-        volume_home_fini(&pod->units[i]->home);
-        free(pod->units[i]->at);
-        free(pod->units[i]);
-    }
+    for (size_t i = 0; i < pod->n_units; i++)
+        unit_destroy(pod->units[i]);
     free(pod->units);
     free(pod->uid);
     free(pod);

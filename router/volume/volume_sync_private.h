@@ -76,6 +76,8 @@ void sync_pod_destroy(struct sync_pod *pod);
  * the pod was taken; else a unit that is there stays as it is. */
 void sync_pod_add(struct volume_sync *s, struct sync_pod *pod,
                   struct volume_home *home, bool ours);
+/* It is of no use any more, and was not watched. */
+void sync_pod_remove(struct sync_pod *pod, struct sync_unit *unit);
 
 unsigned sync_lane_take(struct sync_remote *r);
 void sync_lane_give(struct sync_remote *r, unsigned lane);
