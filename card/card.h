@@ -116,7 +116,5 @@ int card_log_tail(const char *path, size_t max, int out,
                   struct card_given *ret_given, struct error *err);
 int card_remove(const char *dir, struct error *err);
 int card_wait(void);
-/* The words of volume.h, as main() does them: the exit status; -1: another. */
-int card_volume_main(int argc, const char *const *argv);
 
 #endif

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "card/card.h"
+#include "card/volume.h"
 
 static int fail(const struct error *err)
 {

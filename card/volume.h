@@ -71,4 +71,7 @@ int card_last(const char *path, size_t max, int out, size_t *ret_size,
               struct error *err);
 int card_pods(int argc, const char *const *argv, int out, struct error *err);
 
+/* All of these words, as main() does them: the exit status; -1: another. */
+int card_volume_main(int argc, const char *const *argv);
+
 #endif
