@@ -1,7 +1,14 @@
 /* What the replies of a remote are read with: what was written down of it. */
 #include <string.h>
 
+#include "lib/io/clock.h"
 #include "router/serve/serve_private.h"
+
+/* A card may take it for 1970: times are told by our own clock. */
+static int64_t wall_ns(int64_t s)
+{
+    return s * INT64_C(1000000000);
+}
 
 /* NULL: there is no such thing on this remote. */
 static const struct kept *find(const struct knowing *k, const char *id,
@@ -33,6 +40,7 @@ static const struct known_sandbox *find_sandbox(void *ctx, const char *id)
                        ? ""
                        : k->far->address,
         .made = found->mounts,
+        .created_ns = wall_ns(found->made_s),
     };
     return s;
 }
@@ -54,6 +62,8 @@ static const struct known_container *find_container(void *ctx, const char *id)
         .user_image = found->image,
         .log_path = found->log_path,
         .made = found->mounts,
+        .created_ns = wall_ns(found->made_s),
+        .now_ns = k->known.now_ns,
     };
     return c;
 }
@@ -61,8 +71,10 @@ static const struct known_container *find_container(void *ctx, const char *id)
 void knowing_init(struct knowing *k, struct far *far)
 {
     *k = (struct knowing){.far = far, .view = keep_view(far->s->keep)};
-    k->known = (struct known){
-        .sandbox = find_sandbox, .container = find_container, .ctx = k};
+    k->known = (struct known){.sandbox = find_sandbox,
+                              .container = find_container,
+                              .ctx = k,
+                              .now_ns = wall_ns(clock_wall_s() + 1)};
 }
 
 void knowing_fini(struct knowing *k)
