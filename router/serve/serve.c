@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/io/clock.h"
 #include "lib/io/log.h"
-#include "router/serve/serve_private.h"
+#include "router/serve/serve_guess.h"
 
 struct far *serve_far(struct serve *s, const char *name)
 {
@@ -80,6 +81,8 @@ static void on_health(void *ctx, struct remote *r, enum act_health health)
     bool lost = health == ACT_LOST;
     log_event(lost ? LOG_WARN : LOG_INFO, "remote-health", "remote",
               remote_name(r), "health", act_health_name(health), NULL);
+    if (health != ACT_SUSPECT)
+        serve_heard(far);
     if (s->logs)
         log_copier_cut(s->logs, remote_name(r), lost);
     if (lost && s->streams)
@@ -162,6 +165,7 @@ static int open_all(struct serve *s, const struct serve_config *config,
     if (r < 0)
         return r;
     serve_files_adopt(s);
+    serve_hear_all(s);
     return grpcd_start(s->server, err);
 }
 
@@ -170,6 +174,8 @@ int serve_start(const struct serve_config *config, struct serve **ret_serve,
 {
     struct serve *s = xcalloc(1, sizeof *s);
     copy_config(s, config);
+    (void)pthread_mutex_init(&s->hearing, NULL);
+    clock_wait_init(&s->heard);
     s->events = event_feed_create();
     s->exits = exits_create(s);
     int r = open_all(s, config, err);
@@ -186,6 +192,7 @@ static void close_fars(struct serve *s)
         remote_destroy(s->fars[i].remote);
         lines_destroy(s->fars[i].lines);
         helper_destroy(s->fars[i].helper);
+        free(s->fars[i].made);
         (void)pthread_mutex_destroy(&s->fars[i].preparing);
     }
 }
@@ -210,6 +217,8 @@ void serve_stop(struct serve *s, unsigned drain_ms)
     event_feed_destroy(s->events);
     keep_close(s->keep);
     lines_destroy(s->home_lines);
+    (void)pthread_mutex_destroy(&s->hearing);
+    (void)pthread_cond_destroy(&s->heard);
     free(s->home_url);
     arena_fini(&s->arena);
     free(s);

@@ -36,7 +36,7 @@ static int spec_refused(struct job *j, int r, struct error *err)
         return r;
     return job_refuse(
         j, err, r == -EPERM ? GRPC_PERMISSION_DENIED : GRPC_INVALID_ARGUMENT,
-        "SpecRefused: %s", why.text);
+        "SpecRefused", "%s", why.text);
 }
 
 static int deliver(struct job *j, struct making *m, struct error *err)
@@ -125,7 +125,7 @@ static int translate(struct job *j, const struct making *m,
     int r = to_remote_container(job_message(j), &to, request, err);
     struct error why = *err;
     return r == -EPERM ? job_refuse(j, err, GRPC_PERMISSION_DENIED,
-                                    "NotAllowed: %s", why.text)
+                                    "NotAllowed", "%s", why.text)
                        : r;
 }
 
@@ -191,8 +191,8 @@ void serve_create_container(struct job *j)
 int serve_need_far(struct job *j, struct error *err)
 {
     return j->far ? 0
-                  : job_refuse(j, err, GRPC_UNAVAILABLE,
-                               "NoSuchCard: %s is not in the card file, or has "
+                  : job_refuse(j, err, GRPC_UNAVAILABLE, "NoSuchCard",
+                               "%s is not in the card file, or has "
                                "no endpoint there",
                                j->kept->remote);
 }

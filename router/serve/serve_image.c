@@ -19,8 +19,8 @@ static int find_far(struct job *j, struct error *err)
     if (!j->far && !*text)
         j->far = serve_far(j->s, j->s->config.default_remote);
     return j->far ? 0
-                  : job_refuse(j, err, GRPC_FAILED_PRECONDITION,
-                               "NoAllocation: no remote can be told for the "
+                  : job_refuse(j, err, GRPC_FAILED_PRECONDITION, "NoAllocation",
+                               "no remote can be told for the "
                                "image %.200s",
                                j->req.image);
 }
@@ -36,9 +36,9 @@ static int judge_arch(struct job *j, const struct cri_image *found,
     const struct act_place *p = remote_place(j->far->remote);
     if (!found->arch[0] || !p->arch[0] || strcmp(found->arch, p->arch) == 0)
         return 0;
-    return job_refuse(j, err, GRPC_FAILED_PRECONDITION,
-                      "ImageArch: image %.200s is for %s, and %s is %s",
-                      j->req.image, found->arch, p->name, p->arch);
+    return job_refuse(j, err, GRPC_FAILED_PRECONDITION, "ImageArch",
+                      "image %.200s is for %s, and %s is %s", j->req.image,
+                      found->arch, p->name, p->arch);
 }
 
 static int check_arch(struct job *j, struct error *err)

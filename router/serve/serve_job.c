@@ -8,6 +8,7 @@
 #include "advertiser/act/card/labels.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "router/serve/serve_guess.h"
 #include "router/serve/serve_job.h"
 
 /* --- from start to end -----------------------------------------------------
@@ -91,7 +92,8 @@ void job_fail(struct job *j, const struct error *err)
     end(j);
 }
 
-int job_refuse(struct job *j, struct error *err, int code, const char *fmt, ...)
+int job_refuse(struct job *j, struct error *err, int code, const char *reason,
+               const char *fmt, ...)
 {
     char text[ERROR_TEXT_MAX];
     va_list args;
@@ -99,7 +101,8 @@ int job_refuse(struct job *j, struct error *err, int code, const char *fmt, ...)
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     j->code = code;
-    return error_set(err, EREMOTEIO, "%s", text);
+    return error_set(err, EREMOTEIO, "%s%s%s", reason ? reason : "",
+                     reason ? ": " : "", text);
 }
 
 /* --- the remote --------------------------------------------------------------
@@ -168,6 +171,8 @@ int job_call(struct job *j, const struct str *request, unsigned ms,
 void job_settle(struct job *j, const char *id)
 {
     int64_t due = clock_ms() + job_left_ms(j, SERVE_FRESH_MS);
+    if (j->made[0])
+        serve_made(j->far, j->made);
     remote_touch(j->far->remote, id);
     /* without it the next list has what was changed */
     (void)remote_fresh(j->far->remote, due, NULL);

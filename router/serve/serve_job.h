@@ -25,9 +25,10 @@ typedef void job_f(struct job *j);
 void job_begin(const struct job *given, job_f *run);
 void job_answer(struct job *j, const struct str *reply);
 void job_fail(struct job *j, const struct error *err);
-/* The same of any code, with a text that begins with a word of docs/cards.md. */
-int job_refuse(struct job *j, struct error *err, int code, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+/* Fill in `err` and what the kubelet is told: a code, and a text that begins
+ * with a word of docs/cards.md; NULL: none fits. */
+int job_refuse(struct job *j, struct error *err, int code, const char *reason,
+               const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
 struct proto_bytes job_message(struct job *j);
 /* When the kubelet stops waiting, and what is left of at most `most` ms. */

@@ -4,7 +4,7 @@
 
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
-#include "router/serve/serve_private.h"
+#include "router/serve/serve_guess.h"
 
 /* --- what remotes have --------------------------------------------------------
  */
@@ -79,10 +79,18 @@ static void add_far(struct merging *m, struct far *far)
         cleanup_with(remote_stats) struct remote_stats *s =
             remote_stats(far->remote);
         add_reply(m, remote_stats_list(s, m->m));
+    } else if (serve_is_silent(far)) {
+        cleanup_str struct str guessed = STR_INIT(SERVE_REPLY_MAX);
+        serve_guess_list(far, m->m, &guessed);
+        add_reply(m, (struct proto_bytes){str_text(&guessed), guessed.size});
     } else {
         cleanup_with(remote_view) struct remote_view *v =
             remote_view(far->remote);
-        add_reply(m, remote_view_list(v, m->m));
+        struct proto_bytes raw = remote_view_list(v, m->m);
+        cleanup_str struct str made = STR_INIT(SERVE_REPLY_MAX);
+        serve_guess_made(far, m->m, remote_view_time(v), raw, &made);
+        add_reply(m, raw);
+        add_reply(m, (struct proto_bytes){str_text(&made), made.size});
     }
     m->ends[far - m->s->fars] = m->n;
 }

@@ -33,10 +33,9 @@ static int read_vfs(struct job *j, int *ret_vfs, struct error *err)
     char *end = NULL;
     long n = text ? strtol(text, &end, 10) : -1;
     if (text && (end == text || *end || n < 0 || n > PREPARE_VFS_MAX))
-        return job_refuse(j, err, GRPC_INVALID_ARGUMENT,
-                          "SpecRefused: " PREPARE_VFS
-                          ": is \"%.40s\", must be 0 to %d",
-                          text, PREPARE_VFS_MAX);
+        return job_refuse(j, err, GRPC_INVALID_ARGUMENT, "SpecRefused",
+                          PREPARE_VFS ": is \"%.40s\", must be 0 to %d", text,
+                          PREPARE_VFS_MAX);
     *ret_vfs = (int)n;
     return 0;
 }
@@ -69,20 +68,18 @@ static int prepare(struct job *j, const struct prep_request *given,
     struct prep_request request = *given;
     /* a hook may take ten minutes; the kubelet asks again */
     if (pthread_mutex_trylock(&j->far->preparing) != 0)
-        return job_refuse(j, err, GRPC_UNAVAILABLE,
-                          "WaitsForCard: %s is being prepared for another pod",
-                          request.card);
+        return job_refuse(j, err, GRPC_UNAVAILABLE, "WaitsForCard",
+                          "%s is being prepared for another pod", request.card);
     request.in_use = in_use(j);
     int r = prep_run(&config, &request, &outcome, err);
     (void)pthread_mutex_unlock(&j->far->preparing);
     struct error why = *err;
     if (r < 0)
-        return job_refuse(j, err, GRPC_UNAVAILABLE, "PrepareFailed: %s",
+        return job_refuse(j, err, GRPC_UNAVAILABLE, "PrepareFailed", "%s",
                           why.text);
-    return outcome.reason[0]
-               ? job_refuse(j, err, GRPC_FAILED_PRECONDITION, "%s: %s",
-                            outcome.reason, outcome.message)
-               : 0;
+    return outcome.reason[0] ? job_refuse(j, err, GRPC_FAILED_PRECONDITION,
+                                          outcome.reason, "%s", outcome.message)
+                             : 0;
 }
 
 int serve_prepare_card(struct job *j, struct error *err)
@@ -102,8 +99,8 @@ int serve_prepare_card(struct job *j, struct error *err)
     if (r < 0 || card_is_host(p) || (request.sriov_vfs < 0 && !hook))
         return r;
     if (hook && !prepare_hook_ok(hook))
-        return job_refuse(j, err, GRPC_INVALID_ARGUMENT,
-                          "SpecRefused: " PREPARE_HOOK
+        return job_refuse(j, err, GRPC_INVALID_ARGUMENT, "SpecRefused",
+                          PREPARE_HOOK
                           ": is \"%.80s\", must be 1 to %d of a to z, 0 to 9 "
                           "and '-'",
                           hook, PREPARE_HOOK_MAX);

@@ -29,6 +29,7 @@ enum {
     SERVE_STATUS_MS = 2000, /* of one that is not known yet */
     SERVE_EXEC_MS = 600000, /* of a command without a time of its own */
     SERVE_MARGIN_MS = 5000, /* for a runtime to say that it was too late */
+    SERVE_HEAR_MS = 1500,   /* at the start, for remotes to be listed */
     SERVE_EXIT_MS = 10000,  /* for a log's end; then it is told without */
     SERVE_REPLY_MAX = TOLD_MAX,
     SERVE_ADDRESS_MAX = 64,
@@ -40,7 +41,11 @@ struct far {
     struct remote *remote;
     struct lines *lines; /* for typed calls */
     struct helper *helper;
-    pthread_mutex_t preparing;       /* of the card, for one pod at a time */
+    pthread_mutex_t preparing; /* of the card, for one pod at a time */
+    /* under the lock `hearing`: */
+    bool heard; /* it is ready, or lost */
+    struct just_made *made;
+    size_t n_made, cap_made;
     char address[SERVE_ADDRESS_MAX]; /* of pods with its network; "" unknown */
     char host[ACT_NAME_MAX + 1];     /* of its endpoint, as it is written */
 };
@@ -58,7 +63,9 @@ struct serve {
     struct stream_relay *streams;
     struct exits *exits;
     struct lines *home_lines;
-    char *home_url;   /* "unix:///PATH" */
+    char *home_url; /* "unix:///PATH" */
+    pthread_mutex_t hearing;
+    pthread_cond_t heard;
     bool began_empty; /* nothing was written down when it began */
     struct grpcd *server;
     struct grpcd_relay *home;

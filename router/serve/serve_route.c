@@ -31,7 +31,7 @@ static const struct {
 static void refuse(struct job *j)
 {
     struct error err = {0};
-    (void)job_refuse(j, &err, GRPC_UNIMPLEMENTED,
+    (void)job_refuse(j, &err, GRPC_UNIMPLEMENTED, NULL,
                      "%s: not for pods on remotes: it reads or writes files "
                      "of the machine that the kubelet runs on",
                      method_name(j->m));
@@ -100,7 +100,7 @@ static void ask_home(struct job *j)
     lines_give(j->s->home_lines, &line, r < 0 && e.code < 0);
     r = job_ended(j, r, &e, &err);
     if (r < 0 && j->code == GRPC_NOT_FOUND && silent)
-        (void)job_refuse(j, &err, GRPC_UNAVAILABLE,
+        (void)job_refuse(j, &err, GRPC_UNAVAILABLE, NULL,
                          "%s is not of this machine, and may be of %s, which "
                          "was not heard since biga-cri began without a record",
                          j->req.id, remote_name(silent->remote));

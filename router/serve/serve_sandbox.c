@@ -12,8 +12,8 @@
 static int no_remote(struct job *j, struct error *err)
 {
     const struct request_pod *p = &j->req.pod;
-    return job_refuse(j, err, GRPC_FAILED_PRECONDITION,
-                      "NoAllocation: pod %s/%s has RuntimeClass handler %s and "
+    return job_refuse(j, err, GRPC_FAILED_PRECONDITION, "NoAllocation",
+                      "pod %s/%s has RuntimeClass handler %s and "
                       "no annotation biga.dev/allocation: it was not placed by "
                       "Biga; see its labels, and whether its scheduler asks "
                       "the extender",
@@ -29,19 +29,19 @@ static int find_card(struct job *j, struct error *err)
     if (grant_read(p->allocation, strlen(p->allocation), &pod, &grant, err) <
         0) {
         struct error why = *err;
-        return job_refuse(j, err, GRPC_FAILED_PRECONDITION,
-                          "AllocationRefused: %s", why.text);
+        return job_refuse(j, err, GRPC_FAILED_PRECONDITION, "AllocationRefused",
+                          "%s", why.text);
     }
     if (!grant.remote)
-        return job_refuse(j, err, GRPC_FAILED_PRECONDITION,
-                          "AllocationRefused: pod %s/%s has RuntimeClass "
+        return job_refuse(j, err, GRPC_FAILED_PRECONDITION, "AllocationRefused",
+                          "pod %s/%s has RuntimeClass "
                           "handler %s, and its allocation is that of a host "
                           "pod: give it the label biga.dev/role=xpu",
                           p->namespace, p->name, j->s->config.handler);
     j->far = serve_far(j->s, grant.card);
     return j->far ? 0
-                  : job_refuse(j, err, GRPC_UNAVAILABLE,
-                               "NoSuchCard: %s, which pod %s/%s was given, is "
+                  : job_refuse(j, err, GRPC_UNAVAILABLE, "NoSuchCard",
+                               "%s, which pod %s/%s was given, is "
                                "not in the card file, or has no endpoint there",
                                *grant.card ? grant.card : "no card",
                                p->namespace, p->name);
@@ -67,8 +67,8 @@ static int judge_volumes(struct job *j, struct error *err)
 {
     struct error why = {0};
     int r = volume_sync_check(j->s->volumes, j->req.pod.uid, &why);
-    return r < 0 ? job_refuse(j, err, GRPC_INVALID_ARGUMENT, "SpecRefused: %s",
-                              why.text)
+    return r < 0 ? job_refuse(j, err, GRPC_INVALID_ARGUMENT, "SpecRefused",
+                              "%s", why.text)
                  : 0;
 }
 
@@ -119,7 +119,7 @@ static int make(struct job *j, struct error *err)
     r = to_remote_sandbox(job_message(j), &pod, &request, err);
     if (r == -EPERM) {
         struct error why = *err;
-        return job_refuse(j, err, GRPC_PERMISSION_DENIED, "NotAllowed: %s",
+        return job_refuse(j, err, GRPC_PERMISSION_DENIED, "NotAllowed", "%s",
                           why.text);
     }
     if (r < 0)

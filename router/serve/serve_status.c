@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "router/serve/serve_guess.h"
 #include "router/serve/serve_job.h"
 
 /* --- Status --------------------------------------------------------------------
@@ -32,10 +33,12 @@ static int raw_status(struct job *j, struct str *ret_reply, struct error *err)
         remote_view(j->far->remote);
     struct proto_bytes had = remote_view_status(v, j->req.id);
     cleanup_str struct str request = STR_INIT(REQUEST_TEXT_MAX);
-    if (had.size) {
+    if (had.size)
         str_add_n(ret_reply, had.data, had.size);
+    else if (serve_is_silent(j->far) && j->kept)
+        serve_guess_status(j->kept, ret_reply);
+    if (ret_reply->size)
         return 0;
-    }
     proto_add_text(&request, CRI_ContainerStatusRequest_container_id,
                    j->req.id);
     return job_call(j, &request, job_left_ms(j, SERVE_STATUS_MS), ret_reply,
@@ -59,7 +62,7 @@ static int status_told(struct job *j, struct proto_bytes raw, struct str *reply,
     else if (c)
         r = from_remote_container_status(raw, c, reply, err);
     else
-        r = job_refuse(j, err, GRPC_NOT_FOUND, "%s is not there any more",
+        r = job_refuse(j, err, GRPC_NOT_FOUND, NULL, "%s is not there any more",
                        j->req.id);
     knowing_fini(&k);
     return r;

@@ -284,10 +284,33 @@ Test(serve, what_is_known_outlives_the_process)
                  err.text);
     stop(&r);
     start(&r);
+    cr_assert_eq(n_listed(&r), 1, "from the first moment on");
     cr_assert_eq(cri_stop_sandbox(r.kubelet_side, id, CALL_MS, &err), 0, "%s",
                  err.text);
     cr_assert_eq(cardserver_calls(r.cards[0], "StopPodSandbox"), 1);
     cr_assert_eq(cardserver_calls(r.home, "StopPodSandbox"), 0);
+    close_rig(&r);
+}
+
+/* What no list has the kubelet would begin again, while it runs there. */
+Test(serve, what_is_on_a_card_that_was_not_heard_yet_is_told)
+{
+    struct rig r;
+    struct error err;
+    char pod[CRI_ID_MAX + 1], id[CRI_ID_MAX + 1];
+    open_rig(&r);
+    cr_assert_eq(run(&r, "a", "xpu", "card-0000-10-00", pod, &err), 0, "%s",
+                 err.text);
+    cr_assert_eq(create(&r, "a", pod, id, &err), 0, "%s", err.text);
+    cr_assert_eq(cri_start_container(r.kubelet_side, id, CALL_MS, &err), 0,
+                 "%s", err.text);
+    stop(&r);
+    cardserver_freeze(r.cards[0], true);
+    start(&r);
+    cr_assert_eq(n_listed(&r), 1);
+    cr_assert_eq(state_of(&r, id), CRI_RUNNING);
+    cr_assert_lt(cri_stop_sandbox(r.kubelet_side, pod, CALL_MS, &err), 0);
+    cardserver_freeze(r.cards[0], false);
     close_rig(&r);
 }
 
