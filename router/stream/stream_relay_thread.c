@@ -77,12 +77,14 @@ static void accept_all(struct stream_relay *r)
 {
     for (int i = 0; i < ACCEPTS; i++) {
         int fd = accept4(r->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd >= 0)
+        if (fd >= 0) {
             list_add(r, fd);
-        else if (errno == EMFILE || errno == ENFILE)
-            turn_away(r);
-        else if (errno == EAGAIN)
+        } else if (errno == EMFILE || errno == ENFILE) {
+            turn_away(r); /* one; there may be descriptors again by then */
+            return;
+        } else if (errno == EAGAIN) {
             return; /* else that one has gone again */
+        }
     }
 }
 

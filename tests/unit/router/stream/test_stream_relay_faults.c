@@ -207,7 +207,6 @@ Test(stream_relay_faults, no_descriptors_left)
     struct sockaddr_in to = {.sin_family = AF_INET,
                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int held[MOST], n = 0, fd = socket(AF_INET, SOCK_STREAM, 0);
-    stream_rig_serve(&rig, false, SERVES_ECHO, NULL, NULL);
     to.sin_port = htons(port());
     cr_assert_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
     while ((held[n] = dup(0)) >= 0)
@@ -217,6 +216,7 @@ Test(stream_relay_faults, no_descriptors_left)
     while (n > 0)
         (void)close(held[--n]);
     (void)close(fd);
+    stream_rig_serve(&rig, false, SERVES_ECHO, NULL, NULL);
     fd = stream_rig_client(&rig, RIG_SPDY, &reply);
     cr_expect_eq(reply.status, 101);
     (void)close(fd);
