@@ -212,7 +212,7 @@ Test(grpcd, handlers_hear_of_the_end)
 {
     struct rpc_server *s = rpc_server_create(NULL, NULL, NULL);
     struct rpc_client *c = rpc_open(s->path);
-    const char *const brief[] = {"grpc-timeout", "1m", NULL};
+    const char *const five[] = {"grpc-timeout", "5S", NULL};
     struct rpc_call call;
     /* reset */
     rpc_begin(c, &call, "/t.T/Wait", NULL);
@@ -225,21 +225,27 @@ Test(grpcd, handlers_hear_of_the_end)
     cr_expect_eq(atomic_load(&s->last_code), GRPC_CANCELLED);
     rpc_end(&call);
     /* late */
-    rpc_begin(c, &call, "/t.T/Wait", brief);
+    clock_set_fake(1000);
+    rpc_begin(c, &call, "/t.T/Wait", five);
     rpc_send(&call, "", 0);
     rpc_send_end(&call);
+    rpc_turn(c, 0);
+    rpc_server_await(&s->n_begun, 2);
+    clock_set_fake(6000);
+    expect_unary(c, "/t.T/Echo", "wakes it");
     cr_expect_eq(rpc_wait(&call), GRPC_DEADLINE_EXCEEDED);
     rpc_end(&call);
-    rpc_server_await(&s->n_ended, 2);
+    rpc_server_await(&s->n_ended, 3);
+    clock_set_fake(-1);
     cr_expect_eq(atomic_load(&s->last_cancelled), GRPC_DEADLINE_EXCEEDED);
     /* gone */
     rpc_begin(c, &call, "/t.T/Wait", NULL);
     rpc_send(&call, "", 0);
     rpc_turn(c, 0);
-    rpc_server_await(&s->n_begun, 3);
+    rpc_server_await(&s->n_begun, 4);
     rpc_end(&call);
     rpc_close(c);
-    rpc_server_await(&s->n_ended, 3);
+    rpc_server_await(&s->n_ended, 4);
     cr_expect_eq(atomic_load(&s->n_cancelled), 3);
     rpc_server_destroy(s);
 }

@@ -6,7 +6,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/grpcd/grpcd_relay.h"
-#include "lib/h2/grpc_prefix.h"
+#include "lib/io/clock.h"
 #include "tests/lib/grpc/rpcclient.h"
 #include "tests/lib/grpc/rpcserver.h"
 #include "tests/lib/http/h2server.h"
@@ -171,7 +171,7 @@ Test(grpcd_relay, the_end_of_one_side_is_told_to_the_other)
 {
     struct rig r = rig_make(NULL);
     struct rpc_call call;
-    const char *const brief[] = {"grpc-timeout", "1m", NULL};
+    const char *const five[] = {"grpc-timeout", "5S", NULL};
     rpc_begin(r.c, &call, "/r.R/Wait", NULL);
     rpc_send(&call, "", 0);
     rpc_turn(r.c, 0);
@@ -179,12 +179,18 @@ Test(grpcd_relay, the_end_of_one_side_is_told_to_the_other)
     rpc_reset(&call, NGHTTP2_CANCEL);
     rpc_server_await(&r.far->n_cancelled, 1);
     rpc_end(&call);
-    rpc_begin(r.c, &call, "/r.R/Wait", brief);
+    clock_set_fake(1000);
+    rpc_begin(r.c, &call, "/r.R/Wait", five);
     rpc_send(&call, "", 0);
     rpc_send_end(&call);
+    rpc_turn(r.c, 0);
+    rpc_server_await(&r.far->n_begun, 2);
+    clock_set_fake(6000);
+    expect_unary(r.c, "/r.R/Echo", "wakes both", "wakes both");
     cr_expect_eq(rpc_wait(&call), GRPC_DEADLINE_EXCEEDED);
     rpc_end(&call);
-    rpc_server_await(&r.far->n_ended, 2);
+    rpc_server_await(&r.far->n_ended, 3);
+    clock_set_fake(-1);
     rig_end(&r);
 }
 
@@ -227,7 +233,7 @@ static void try_fault(struct h2_server *far, const char *path,
     struct rpc_call call;
     h2_server_reply(far, NULL, "good", 4);
     h2_server_fault(far, fault);
-    rpc_begin(c, &call, "/r.R/Version", brief);
+    rpc_begin(c, &call, "/r.R/Version", fault == H2_WELL ? NULL : brief);
     rpc_send(&call, "", 0);
     rpc_send_end(&call);
     int code = rpc_wait(&call);
