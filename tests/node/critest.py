@@ -13,6 +13,7 @@ What is expected to fail stands in critest.expected, with the reason.
 import os
 import re
 import sys
+import tempfile
 import xml.etree.ElementTree
 
 sys.dont_write_bytecode = True
@@ -20,7 +21,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import rig  # noqa: E402
 import cards  # noqa: E402
-from check import Checks  # noqa: E402
+import images  # noqa: E402
+from check import Checks, Skip  # noqa: E402
 from proc import HANGS, Process, wait_for  # noqa: E402
 
 LIMIT = 1800  # seconds of one run, which only ends one that hangs
@@ -48,6 +50,10 @@ class Target:
         place, endpoint, more = r.rack.host, r.endpoint, []
         if self.card and r.way:
             more = ["-runtime-handler=xpu"]
+            # critest pulls without saying for which pod, so to the host
+            for image in images.OF_CONTAINERS:
+                r.crictl("pull", image, endpoint="unix://"
+                         + r.rack.cards[0].socket)
         elif self.card:
             place = r.rack.cards[0]
             endpoint = f"unix://{place.socket}"
@@ -119,6 +125,15 @@ def focus(chosen):
     return "-ginkgo.focus=" + "|".join(map(pattern, chosen))
 
 
+def log_folder(r):
+    """Where critest has its pods' logs: where a kubelet has them, for
+    nothing may be written elsewhere."""
+    if not r.way:
+        return tempfile.gettempdir()
+    os.makedirs(r.rack.host.path("log", "pods"), exist_ok=True)
+    return "/var/log/pods"
+
+
 def run(target, chosen):
     """[Result] of critest at a target."""
     r, args, before = target.start()
@@ -129,7 +144,8 @@ def run(target, chosen):
                 "-ginkgo.junit-report=" + report]
         if chosen:
             argv.append(focus(chosen))
-        process = Process(r.rack.folder, "critest", argv).start()
+        process = Process(r.rack.folder, "critest", argv, {
+            "TMPDIR": log_folder(r)}).start()
         wait_for("critest ends", lambda: not process.running, max(
             HANGS, LIMIT), every=0.2)
         if not os.path.exists(report):
@@ -186,11 +202,13 @@ def main(args):
     for target in map(TARGETS.get, args or TARGETS):
         why = target.lacking()
         if why:
-            t.note(f"{target.name}: skipped: {why}")
+            with t.check(f"critest, {target.name}"):
+                raise Skip(why)
             continue
         table.append(judge(t, target, run(target, chosen), chosen))
         cards.require()  # a network for the next
-    t.note("target        passed  expected  failed  skipped")
+    if table:
+        t.note("target        passed  expected  failed  skipped")
     for line in table:
         t.note(line)
     t.finish()

@@ -26,6 +26,8 @@ LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
 BASE = "biga.test/busybox:full"
 PAUSE = "registry.k8s.io/pause:3.9"  # that critest pulls
 
+E2E, CRI = "registry.k8s.io/e2e-test-images/", "gcr.io/k8s-staging-cri-tools/"
+
 PASSWD = """root:x:0:0:root:/root:/bin/sh
 default-user:x:1000:1000::/home:/bin/sh
 www-data:x:33:33:www-data:/var/www:/bin/sh
@@ -206,31 +208,36 @@ class Store:
         os.rename(path + ".new", path)
 
 
+# what critest makes containers of; the rest it pulls and removes
+OF_CONTAINERS = (
+    E2E + "busybox:1.29-2", E2E + "nginx:1.14-2", E2E + "httpd:2.4.39-4",
+    E2E + "nonewprivs:1.3", CRI + "hostnet-nginx-" + arch(),
+    CRI + "test-image-predefined-group", CRI + "test-image-tag:test")
+
+
 def for_critest(store, base):
     """The images that critest's sources name."""
-    e2e, ours = "registry.k8s.io/e2e-test-images/", \
-        "gcr.io/k8s-staging-cri-tools/"
     nginx = one_file("usr/sbin/nginx", NGINX, 0o755)
     web = ["/usr/sbin/nginx", "master process"]
-    store.image([base, nginx], [e2e + "nginx:1.14-2", e2e + "httpd:2.4.39-4"],
+    store.image([base, nginx], [E2E + "nginx:1.14-2", E2E + "httpd:2.4.39-4"],
                 Cmd=[*web, "80"])
-    store.image([base, nginx], [ours + "hostnet-nginx-" + arch()],
+    store.image([base, nginx], [CRI + "hostnet-nginx-" + arch()],
                 Cmd=[*web, "12003"])
     store.image([base, one_file("nnp", compiled(NNP), 0o4755)],
-                [e2e + "nonewprivs:1.3"], User="1000", Entrypoint=["/nnp"])
-    store.image([base], [ours + "test-image-predefined-group"], User="1000",
+                [E2E + "nonewprivs:1.3"], User="1000", Entrypoint=["/nnp"])
+    store.image([base], [CRI + "test-image-predefined-group"], User="1000",
                 Cmd=["sh"])
     for name, user in (("uid", "1002"), ("username", "www-data"),
                        ("uid-group", "1003:1003"),
                        ("username-group", "www-data:www-data")):
-        store.image([base], [ours + "test-image-user-" + name], User=user)
+        store.image([base], [CRI + "test-image-user-" + name], User=user)
     for name in ("latest", "1:latest", "2:latest", "3:latest", "tag:test",
                  "tag:all"):
         name = "test-image-" + name
-        store.image([base, one_file("name", name, 0o644)], [ours + name],
+        store.image([base, one_file("name", name, 0o644)], [CRI + name],
                     Cmd=["sh"])
     store.image([base, one_file("name", "tags", 0o644)],
-                [f"{ours}test-image-tags:{n}" for n in (1, 2, 3)], Cmd=["sh"])
+                [f"{CRI}test-image-tags:{n}" for n in (1, 2, 3)], Cmd=["sh"])
 
 
 def make(folder):
@@ -238,7 +245,7 @@ def make(folder):
     store, base = Store(folder), base_layer()
     store.image([base], [
         BASE, "biga.test/private/busybox:full",
-        "registry.k8s.io/e2e-test-images/busybox:1.29-2"], Cmd=["sh"])
+        E2E + "busybox:1.29-2"], Cmd=["sh"])
     store.image([base, one_file("bin/pause", "#!/bin/sh\nexec sleep 2147483647"
                                 "\n", 0o755)], [PAUSE], Cmd=["/bin/pause"])
     for_critest(store, base)
