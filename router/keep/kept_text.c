@@ -109,6 +109,25 @@ static void take_mounts(struct reader *r, struct kept *k, struct str *bytes)
     k->mounts = (struct proto_bytes){str_text(bytes), bytes->size};
 }
 
+/* What is of the other kind is not looked at, and so is not let in. */
+static void read_sandbox(struct reader *r, struct kept *k)
+{
+    k->handler = opt_text(r, "handler", KEPT_NAME_MAX);
+    k->log_directory = opt_text(r, "logs", KEPT_PATH_MAX);
+    k->allocation = opt_text(r, "allocation", KEPT_ALLOCATION_MAX);
+    k->host_network = reader_opt_bool(r, "hostNetwork", false);
+    k->image = k->log_path = "";
+}
+
+static void read_container(struct reader *r, struct kept *k, struct str *mounts)
+{
+    take_id(r, "sandbox", k->sandbox_id);
+    k->image = opt_text(r, "image", KEPT_PATH_MAX);
+    k->log_path = opt_text(r, "log", KEPT_PATH_MAX);
+    take_mounts(r, k, mounts);
+    k->handler = k->log_directory = k->allocation = "";
+}
+
 /* Texts are borrowed from the JSON and from `mounts`. */
 static int read_kept(const cJSON *json, struct kept *k, struct str *mounts,
                      struct error *err)
@@ -127,14 +146,10 @@ static int read_kept(const cJSON *json, struct kept *k, struct str *mounts,
     k->made_s = reader_int(&r, "made", 0, YEAR_9999_S);
     k->container = opt_text(&r, "container", KEPT_NAME_MAX);
     k->kind = *k->container ? KEPT_CONTAINER : KEPT_SANDBOX;
-    take_id(&r, "sandbox", k->sandbox_id);
-    k->handler = opt_text(&r, "handler", KEPT_NAME_MAX);
-    k->log_directory = opt_text(&r, "logs", KEPT_PATH_MAX);
-    k->allocation = opt_text(&r, "allocation", KEPT_ALLOCATION_MAX);
-    k->host_network = reader_opt_bool(&r, "hostNetwork", false);
-    k->image = opt_text(&r, "image", KEPT_PATH_MAX);
-    k->log_path = opt_text(&r, "log", KEPT_PATH_MAX);
-    take_mounts(&r, k, mounts);
+    if (k->kind == KEPT_SANDBOX)
+        read_sandbox(&r, k);
+    else
+        read_container(&r, k, mounts);
     return r.failed ? -EINVAL : kept_check(k, err);
 }
 

@@ -74,6 +74,7 @@ static int wait_for_turn(struct remote *r, const struct remote_ask *ask,
 static void enter(struct remote *r, struct remote_calling *c)
 {
     r->n_calls++;
+    r->stirred = true;
     if (r->n_idle)
         c->grpc = r->idle[--r->n_idle];
     c->next = r->calls;
@@ -89,6 +90,7 @@ static struct grpc *leave(struct remote *r, struct remote_calling *c, bool well)
         at = &(*at)->next;
     *at = c->next;
     r->n_calls--;
+    r->stirred = true;
     (void)pthread_cond_broadcast(&r->news);
     c->grpc = NULL;
     if (!grpc || !well || r->stopping || r->n_idle == REMOTE_IDLE_MAX)

@@ -20,6 +20,7 @@ struct round {
     unsigned ms;
     int64_t sent_ms;
     uint64_t number; /* of the list */
+    bool stirred;    /* somebody was at it before it began */
     struct remote_view *old;
     char touched[REMOTE_TOUCHED_MAX][KEPT_ID_MAX + 1];
     size_t n_touched; /* more than there is room for: all */
@@ -78,6 +79,8 @@ static void begin(struct remote *r, struct round *q, int64_t now)
     memcpy(q->touched, r->touched, sizeof q->touched);
     r->n_touched = 0;
     r->begun_ms = now;
+    q->stirred = r->stirred;
+    r->stirred = false;
 }
 
 /* --- asking: without it ------------------------------------------------------ */
@@ -149,9 +152,8 @@ static bool has_changed(const struct remote_view *old,
 /* A change that it had told nothing of: what it tells is not all. */
 static void judge_events(struct remote *r, const struct round *q)
 {
-    bool missed = r->events && !r->stirred &&
-                  has_changed(q->old, q->listed.view);
-    r->stirred = false;
+    bool ours = q->stirred || r->stirred || r->n_calls > 0;
+    bool missed = r->events && !ours && has_changed(q->old, q->listed.view);
     if (!missed)
         return;
     r->events = false;
