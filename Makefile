@@ -349,13 +349,17 @@ $(FP)/obj/%.o: %.c | $(BUILD)/.setup
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -DFAILPOINTS -MMD -MP -c -o $@ $<
 $(FP)/biga-extender: $(call fp_obj,tests/% advertiser/% router/%) \
     $(BUILD)/obj/extender/main.o $(BUILD)/libbiga-extender.a
+$(FP)/biga-cri: $(call fp_obj,tests/% extender/% advertiser/%) \
+    $(BUILD)/obj/router/main.o $(BUILD)/libbiga-router.a \
+    $(BUILD)/libbiga-advertiser.a
 $(FP)/biga-advertiser: $(call fp_obj,tests/% extender/% router/%) \
     $(BUILD)/obj/advertiser/main.o $(BUILD)/libbiga-advertiser.a
 # each such test has a main() of its own
 FP_RACE := $(notdir $(basename $(filter tests/race/%,$(FP_SRC))))
 $(FP_RACE:%=$(FP)/%): $(FP)/race_%: $(FP)/obj/tests/race/race_%.o \
     $(call fp_obj,tests/%) $(TEST_LIBS)
-$(FP)/biga-extender $(FP)/biga-advertiser $(FP_RACE:%=$(FP)/%): \
+$(FP)/biga-extender $(FP)/biga-advertiser $(FP)/biga-cri \
+$(FP_RACE:%=$(FP)/%): \
     $(BUILD)/libbiga-model.a $(BUILD)/libbiga-lib.a
 	$(call say,LINK,$@)
 	$(Q)$(link) $(TEST_SOME)
@@ -367,7 +371,7 @@ $(FP)/kubectl-biga: | $(FP)/biga
 	$(Q)ln -sf biga $@
 
 .PHONY: failpoints-built
-failpoints-built: $(addprefix $(FP)/,biga-extender biga-advertiser biga \
+failpoints-built: $(addprefix $(FP)/,biga-extender biga-advertiser biga-cri biga \
     biga-card kubectl-biga $(FP_RACE))
 failpoints: failpoints-built
 	@tests/kube/binaries >/dev/null || [ $$? = 77 ]

@@ -55,9 +55,7 @@ static size_t split(char *list, const char **ret_parts, size_t max)
 
 static enum serve_cores cores_of(const char *word)
 {
-    return strcmp(word, "none") == 0     ? SERVE_CORES_NONE
-           : strcmp(word, "cpuset") == 0 ? SERVE_CORES_SET
-                                         : SERVE_CORES_QUOTA;
+    return strcmp(word, "none") == 0 ? SERVE_CORES_NONE : SERVE_CORES_QUOTA;
 }
 
 static int make_state(const char *dir, struct error *err)

@@ -92,9 +92,8 @@ static const struct conf_setting settings[] = {
             .metavar = "PREFIX,…"),
     SETTING(CONF_CHOICE, "cores", cores,
             "How the card-cores of an allocation are held to on the card: by "
-            "a quota of time, by a set of cores of its own, or not at all.",
-            .otherwise = "quota", .choices = "quota|cpuset|none",
-            .metavar = "HOW"),
+            "a quota of time, or not at all.",
+            .otherwise = "quota", .choices = "quota|none", .metavar = "HOW"),
     SETTING(CONF_CHOICE, "network", network,
             "The network of pods on remotes: node, that of the remote itself, "
             "or pod, that of its CNI plugins.",

@@ -32,7 +32,7 @@ struct router_settings {
     const char *helper_image, *card_dir, *hooks;
     const char *allow;      /* as in model/pod/rights.h */
     const char *host_paths; /* PREFIX,… that pods may mount of a remote */
-    const char *cores;      /* "quota", "cpuset" or "none" */
+    const char *cores;      /* "quota" or "none" */
     const char *network;    /* "node" or "pod" */
     const char *dns;        /* the same */
     const char *log_level;

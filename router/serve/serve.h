@@ -17,7 +17,7 @@
 #include "model/pod/rights.h"
 
 enum { SERVE_REMOTES_MAX = 16 };
-enum serve_cores { SERVE_CORES_QUOTA, SERVE_CORES_SET, SERVE_CORES_NONE };
+enum serve_cores { SERVE_CORES_QUOTA, SERVE_CORES_NONE };
 
 /* Copied, texts and all. */
 struct serve_config {

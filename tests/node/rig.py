@@ -320,6 +320,9 @@ class Rig:
         make_cgroups(self.rack.cgroup)
         self._add_bridge()
         self.rack.start()
+        for card in self.rack.cards:  # answers to pods of the host
+            run(*card.enter_network(), "ip", "route", "add", PODS, "via",
+                card.host_address)
         self.say(f"a host and {len(self.rack.cards)} cards are there")
         self.registry = Process(self.rack.folder, "registry", [
             sys.executable, "-B", os.path.join(HERE, "registry.py"),
