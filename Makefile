@@ -103,7 +103,7 @@ FP := build-fp
 .PHONY: all programs card objects setup help demo test test-unit test-e2e lint \
         test-kube kube-up kube-down test-cards cards-up cards-down \
         test-node node-binaries node-up node-down critest bench-kube storm-kube soak bench fuzz race asan \
-        failpoints instrumented install uninstall docs man format \
+        failpoints instrumented install uninstall deb docs man format \
         format-check clean
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -224,11 +224,11 @@ demo: setup programs
 	@scripts/setup --cards >/dev/null 2>&1 || true
 	@$(BUILD)/biga demo --then tests/cards/demo.py $(DEMO_ARGS)
 
-test: programs $(UNIT) $(FUZZ) $(RACE)
+test: programs man $(UNIT) $(FUZZ) $(RACE)
 	@scripts/run-tests --unit $(UNIT) --corpus $(FUZZ) --race $(RACE) --e2e $(E2E)
 test-unit: $(UNIT) $(FUZZ)
 	@scripts/run-tests --unit $(UNIT) --corpus $(FUZZ)
-test-e2e: programs
+test-e2e: programs man
 	@scripts/run-tests --e2e $(E2E)
 
 # Kubernetes is built once, which takes minutes, and says so.  Where there is
@@ -410,6 +410,8 @@ install: programs man
 	for p in $(NAMES); do \
 	    $(BUILD)/$$p --print-docs completion >$(COMP)/$$p || exit 1; done
 	$(if $(wildcard schema/*),install -m 644 $(wildcard schema/*.*) $(DATA)/schema)
+deb: setup programs man
+	@deploy/package/deb $(BUILD) $(BUILD)
 uninstall:
 	rm -f $(NAMES:%=$(BIN)/%) $(BIN)/kubectl-biga $(NAMES:%=$(MAN1)/%.1) \
 	    $(NAMES:%=$(COMP)/%)
@@ -455,6 +457,7 @@ define HELP
   docs          docs/settings.md and manual pages from the settings, and the
                 table of rooms in CONTRIBUTING.md
   install       into PREFIX (/usr/local) below DESTDIR; uninstall
+  deb           the Debian package of a host with cards
   format        clang-format all sources; format-check only looks
   clean         remove build/ and build-*/
 

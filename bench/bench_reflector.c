@@ -21,7 +21,6 @@ struct counts {
     unsigned long objects;
     size_t bytes;
     int64_t begun_ms;
-    bool listing;
 };
 
 static void die(const char *what)
@@ -64,21 +63,17 @@ static struct jtext name_of(const char *json, size_t size)
     return name;
 }
 
-static void say(const struct counts *c, const char *what, const char *json,
-                size_t size)
+static void say(const char *what, const char *json, size_t size)
 {
     struct jtext name = name_of(json, size);
     printf("%s %.*s\n", what, (int)name.size, name.data);
-    if (!c->listing)
-        (void)fflush(stdout);
 }
 
 static void on_list(void *ctx)
 {
     struct counts *c = ctx;
-    *c = (struct counts){.begun_ms = clock_ms(), .listing = true};
+    *c = (struct counts){.begun_ms = clock_ms()};
     puts("list");
-    (void)fflush(stdout);
 }
 
 static void on_put(void *ctx, const char *json, size_t size)
@@ -86,21 +81,20 @@ static void on_put(void *ctx, const char *json, size_t size)
     struct counts *c = ctx;
     c->objects++;
     c->bytes += size;
-    say(c, "put", json, size);
+    say("put", json, size);
 }
 
 static void on_gone(void *ctx, const char *json, size_t size)
 {
-    say(ctx, "gone", json, size);
+    (void)ctx;
+    say("gone", json, size);
 }
 
 static void on_listed(void *ctx)
 {
     struct counts *c = ctx;
-    c->listing = false;
     printf("listed %lu objects, %zu bytes, %" PRId64 " ms, peak %ld KiB\n",
            c->objects, c->bytes, clock_ms() - c->begun_ms, peak_kib());
-    (void)fflush(stdout);
 }
 
 static void wait_for_end(const sigset_t *ends)
@@ -120,6 +114,8 @@ int main(int argc, char **argv)
     sigset_t ends;
     if (argc < 3 || argc > 4)
         die("usage: bench_reflector KUBECONFIG PATH [QUERY]");
+    /* the log may share the file, and comes between lines */
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
     (void)sigemptyset(&ends);
     (void)sigaddset(&ends, SIGINT);
     (void)sigaddset(&ends, SIGTERM);

@@ -309,7 +309,9 @@ static void fail(struct follow *f, int64_t now, int64_t retry_ms)
     f->away = f->err.code == EIO;
     /* its pages took longer than etcd keeps a version, and would again */
     f->whole = f->err.code == ESTALE && f->next.size > 0;
-    if (f->err.code == ESTALE || f->refused >= REFUSED_MAX)
+    /* a first page that is asked for again is of another version */
+    if (f->err.code == ESTALE || f->refused >= REFUSED_MAX ||
+        (lists(f) && !f->next.size))
         list_anew(f);
     f->backoff.max_ms = meanwhile(f) ? f->owner->tuning.forbidden_max_ms
                                      : f->owner->tuning.wait_max_ms;

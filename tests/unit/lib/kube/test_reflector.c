@@ -349,6 +349,19 @@ Test(reflector, a_page_that_was_cut_is_asked_for_again)
     cr_expect(s.lists == 1 && s.failures == 4);
 }
 
+/* What was told of it may be gone by the time it is asked for again. */
+Test(reflector, after_a_first_page_that_was_cut_the_list_begins_anew)
+{
+    static const struct fakeapi_answer script[] = {
+        {.body = "{\"items\":[" P1 "," P2, .end = FAKEAPI_CUT},
+        {.body = LIST("20", "", P2)},
+    };
+    struct reflector_state s;
+    PLAY(script, "list\nput " P1 "\nput " P2 "\nlist\nput " P2 "\nlisted\n",
+         FIRST FIRST WATCH("20"), &s);
+    cr_expect(s.lists == 2 && s.failures == 1);
+}
+
 Test(reflector, resumes_at_the_last_version_seen)
 {
     static const struct fakeapi_answer script[] = {
@@ -455,18 +468,15 @@ Test(reflector, garbage_is_not_told)
         {.body = EVENT("ADDED", OBJECT("p2", "25")), .end = FAKEAPI_HOLD},
     };
     struct reflector_state s;
-    PLAY(
-        script,
-        "list\nput " P1 "\n" /* taken before the 7 was seen */
-        "put " P1 "\nlisted\nput " OBJECT("p2", "21") "\nput " OBJECT(
-            "p2",
-            "22") "\nput " OBJECT("p2",
-                                  "23") "\nput " OBJECT("p2",
-                                                        "24") "\nput " OBJECT("p2",
-                                                                              "25") "\n",
-        FIRST FIRST FIRST WATCH("20") WATCH("21") WATCH("21") WATCH("22")
-            WATCH("23") WATCH("24"),
-        &s);
+#define PUT_P2(version) "put " OBJECT("p2", version) "\n"
+    PLAY(script,
+         "list\nput " P1 "\n" /* taken before the 7 was seen */
+         TOLD_20 PUT_P2("21") PUT_P2("22") PUT_P2("23") PUT_P2("24")
+             PUT_P2("25"),
+         FIRST FIRST FIRST WATCH("20") WATCH("21") WATCH("21") WATCH("22")
+             WATCH("23") WATCH("24"),
+         &s);
+#undef PUT_P2
     cr_expect_eq(s.failures, 7);
 }
 
@@ -590,15 +600,13 @@ Test(reflector, silence_is_cut)
     turns();
     cr_expect_eq(fakeapi_n_requests(p.api), 1, "too soon");
     virtual_take(1);
-    wait_told(&p.told[0], 5);
+    wait_told(&p.told[0], 6);
     virtual_take(1500);
     wait_heard(&p, 4);
     virtual_take(1500);
-    play_wait(&p, 5, 5);
+    play_wait(&p, 6, 5);
     virtual_take(1500);
-    play_expect(&p,
-                "list\nput " P1 "\nput " P1
-                "\nlisted\nput " OBJECT("p2", "21") "\n",
+    play_expect(&p, "list\nput " P1 "\n" TOLD_20 "put " OBJECT("p2", "21") "\n",
                 FIRST FIRST WATCH("20") WATCH("21") WATCH("21") WATCH("21"));
     reflector_state(p.reflector, 0, &s);
     /* the list and the watch without an answer; others may just be quiet */

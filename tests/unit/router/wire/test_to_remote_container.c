@@ -18,7 +18,9 @@ static const struct to_remote_pod pod = {
     .node = "card 0000:17:00.0",
 };
 static const char *const mounts[] = {"/run/biga/hosts", NULL, "/run/biga/end"};
-static const struct cri_mount extra = {"/var/log/biga", "/run/biga/logs", true};
+static const struct cri_mount extra = {.container_path = "/var/log/biga",
+                                       .host_path = "/run/biga/logs",
+                                       .read_only = true};
 static const struct to_remote_container to_it = {
     .pod = &pod,
     .limits = {.cpu_milli = 4000, .memory = 1 << 30},
