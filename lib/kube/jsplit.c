@@ -1,4 +1,4 @@
-#include "lib/base/jsplit.h"
+#include "lib/kube/jsplit.h"
 
 #include <string.h>
 

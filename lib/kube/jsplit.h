@@ -9,8 +9,8 @@
  * It finds where objects end and no more: what is handed over must still be
  * checked by jscan or json_parse.  Pure; fed any bytes it ends with an error,
  * never with more than `object_max` held. */
-#ifndef BIGA_LIB_BASE_JSPLIT_H
-#define BIGA_LIB_BASE_JSPLIT_H
+#ifndef BIGA_LIB_KUBE_JSPLIT_H
+#define BIGA_LIB_KUBE_JSPLIT_H
 
 #include <stdbool.h>
 #include <stddef.h>
