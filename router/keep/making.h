@@ -18,7 +18,7 @@ struct making_calls {
      * `*ret_unmade`: nothing was made by it, and nothing will be. */
     int (*send)(void *ctx, char ret_id[KEPT_ID_MAX + 1], bool *ret_unmade,
                 struct error *err);
-    /* All there is of that pod, asked for now. */
+    /* All there is of that pod, asked for at once. */
     int (*look)(void *ctx, const char *uid, struct seen *ret_seen,
                 struct error *err);
     /* Stopped and removed; one that is not there is a success. */

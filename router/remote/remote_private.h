@@ -131,7 +131,7 @@ int remote_list(struct remote *r, const struct remote_view *old,
                 struct remote_listed *ret_listed, struct error *err);
 int remote_list_stats(struct remote *r, unsigned ms,
                       struct remote_stats **ret_stats, struct error *err);
-/* Both lists of that pod, asked for now by remote_call(). */
+/* Both lists of that pod, asked for at once by remote_call(). */
 int remote_look(struct remote *r, const char *uid, unsigned ms,
                 struct seen *ret_seen, struct error *err);
 /* The same for one item, and no answer; one that is not there is a success. */

@@ -59,7 +59,7 @@ check "which is its default" 0 "unix:///run/biga/cri.sock" \
     "$BIGA_BUILD/biga-cri" --help
 
 verify() { # systemd's own check, in which only our units count
-    mkdir -p "$work/units" && cp "$work"/root/lib/systemd/system/biga-*.service \
+    mkdir -p "$work/units" && cp "$work/root"/lib/systemd/system/biga-*.service \
         "$work/units" || return 1
     sed -i "s,=/usr/bin/,=$work/root/usr/bin/," "$work"/units/*.service
     systemd-analyze verify --man=no --recursive-errors=no \
