@@ -7,8 +7,8 @@
 #
 # Sources are found by folder, at any depth: a new model/topo/x.c, cli/x.c,
 # tests/unit/ROOM/test_x.c, tests/fuzz/fuzz_x.c, tests/race/race_x.c,
-# tests/e2e/x.sh, tests/kube/test_x.py, tests/cards/test_x.py, bench/bench_x.c
-# or bench/replay/x.c needs no line here.
+# tests/e2e/x.sh, tests/kube/test_x.py, tests/cards/test_x.py,
+# tests/node/test_x.py, bench/bench_x.c or bench/replay/x.c needs no line here.
 
 BUILD   ?= build
 PREFIX  ?= /usr/local
@@ -63,22 +63,26 @@ below     = $(filter-out %/main.c,$(sort $(shell find $(1) -name '*.c')))
 SRC_LIB        := $(call below,$(wildcard lib))
 SRC_MODEL      := $(call below,model)
 SRC_ADVERTISER := $(call below,advertiser)
+SRC_ROUTER     := $(call below,$(wildcard router))
 SRC_EXTENDER   := $(call below,extender)
 SRC_CLI        := $(call below,cli)
 SRC_REPLAY     := $(call below,bench/replay)
 SRC_TESTLIB    := $(call below,tests/lib)
 SRC_CARD       := $(call below,card)
 SRC_UNIT       := $(call below,tests/unit)
-SRC_ALL        := $(sort $(shell find $(wildcard lib) model advertiser extender \
-                    cli card bench tests -name '*.c'))
+SRC_ALL        := $(sort $(shell find $(wildcard lib) model advertiser router \
+                    extender cli card bench tests -name '*.c'))
 UNIT  := $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(SRC_UNIT)))
-FUZZ  := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+SRC_FUZZ := $(wildcard tests/fuzz/fuzz_*.c tests/fuzz/*/fuzz_*.c)
+FUZZ  := $(patsubst %.c,$(BUILD)/fuzz/%,$(notdir $(SRC_FUZZ)))
 RACE  := $(patsubst tests/race/%.c,$(BUILD)/race/%,$(wildcard tests/race/race_*.c))
 BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
 E2E   := $(wildcard tests/e2e/*.sh)
 KUBE  := $(wildcard tests/kube/test_*.py)
 CARDS := $(wildcard tests/cards/test_*.py)
+NODE  := $(wildcard tests/node/test_*.py)
 NAMES := $(if $(wildcard advertiser/main.c),biga-advertiser) \
+         $(if $(wildcard router/main.c),biga-cri) \
          $(if $(wildcard extender/main.c),biga-extender) \
          $(if $(wildcard cli/main.c),biga) \
          $(if $(wildcard bench/replay/main.c),biga-replay)
@@ -90,14 +94,16 @@ MAN      := $(NAMES:%=$(BUILD)/man/%.1)
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 LIBS := $(BUILD)/libbiga-replay.a $(BUILD)/libbiga-cli.a $(BUILD)/libbiga-extender.a \
-        $(BUILD)/libbiga-advertiser.a $(BUILD)/libbiga-model.a $(BUILD)/libbiga-lib.a
+        $(BUILD)/libbiga-router.a $(BUILD)/libbiga-advertiser.a \
+        $(BUILD)/libbiga-model.a $(BUILD)/libbiga-lib.a
 
 FP := build-fp
 
 .DEFAULT_GOAL := all
 .PHONY: all programs card objects setup help demo test test-unit test-e2e lint \
-        test-kube kube-up kube-down test-cards cards-up cards-down bench-kube storm-kube soak bench fuzz race asan \
-        failpoints instrumented install uninstall docs man format \
+        test-kube kube-up kube-down test-cards cards-up cards-down \
+        test-node node-binaries node-up node-down critest bench-kube storm-kube soak bench fuzz race asan \
+        failpoints instrumented install uninstall deb docs man format \
         format-check clean
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -125,6 +131,7 @@ $(BUILD)/obj/%.o: %.c | $(BUILD)/.setup
 $(BUILD)/libbiga-lib.a:        $(call obj,$(SRC_LIB))
 $(BUILD)/libbiga-model.a:      $(call obj,$(SRC_MODEL))
 $(BUILD)/libbiga-advertiser.a: $(call obj,$(SRC_ADVERTISER))
+$(BUILD)/libbiga-router.a:     $(call obj,$(SRC_ROUTER))
 $(BUILD)/libbiga-extender.a:   $(call obj,$(SRC_EXTENDER))
 $(BUILD)/libbiga-cli.a:        $(call obj,$(SRC_CLI))
 $(BUILD)/libbiga-replay.a:     $(call obj,$(SRC_REPLAY))
@@ -140,6 +147,11 @@ link = $(LINK) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) \
        -Wl,--end-group $(PKG_SOME) $(PKG_LIBS)
 
 $(BUILD)/biga-advertiser: $(BUILD)/obj/advertiser/main.o \
+    $(BUILD)/libbiga-advertiser.a $(BUILD)/libbiga-model.a \
+    $(BUILD)/libbiga-lib.a
+# the kubelet's endpoint is small: it carries no library that it does not use
+$(BUILD)/biga-cri: LINK += -Wl,--as-needed
+$(BUILD)/biga-cri: $(BUILD)/obj/router/main.o $(BUILD)/libbiga-router.a \
     $(BUILD)/libbiga-advertiser.a $(BUILD)/libbiga-model.a \
     $(BUILD)/libbiga-lib.a
 $(BUILD)/biga-extender: $(BUILD)/obj/extender/main.o \
@@ -161,7 +173,7 @@ CARD_CC ?= $(CC)
 CARD_STRIP ?= -s
 card: $(CARD)
 $(BUILD)/biga-card: $(wildcard card/*.[ch]) lib/base/error.c \
-    lib/base/error.h lib/base/hidden_text.c lib/base/hidden_text.h \
+    lib/base/error.h lib/base/hash.h lib/base/hidden_text.c lib/base/hidden_text.h \
     lib/base/utf8.h lib/base/mem.c lib/base/mem.h lib/io/tree.c \
     lib/io/tree.h | $(BUILD)/.setup
 	$(call say,LINK,$@)
@@ -179,7 +191,10 @@ $(UNIT): $(TEST_LIBS)
 	@mkdir -p $(dir $@)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(TEST_SOME) -lcriterion -Wl,-u,__lsan_is_turned_off
-$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(FUZZ_MAIN) $(TEST_LIBS)
+# build/fuzz/fuzz_x is that of tests/fuzz/fuzz_x.c or tests/fuzz/ROOM/fuzz_x.c
+$(foreach src,$(SRC_FUZZ),$(eval $(BUILD)/fuzz/$(basename $(notdir $(src))): \
+    $(call obj,$(src))))
+$(FUZZ): $(FUZZ_MAIN) $(TEST_LIBS)
 	@mkdir -p $(dir $@)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(TEST_SOME) $(FUZZER)
@@ -194,6 +209,12 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(TEST_LIBS)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(TEST_SOME)
 
+# what tests of cards drive
+$(BUILD)/cards/%: $(BUILD)/obj/tests/cards/%.o $(TEST_LIBS)
+	@mkdir -p $(dir $@)
+	$(call say,LINK,$@)
+	$(Q)$(link) $(TEST_SOME)
+
 -include $(shell find $(BUILD) build-fp -name '*.d' 2>/dev/null)
 
 # --- show and test --------------------------------------------------------
@@ -203,11 +224,11 @@ demo: setup programs
 	@scripts/setup --cards >/dev/null 2>&1 || true
 	@$(BUILD)/biga demo --then tests/cards/demo.py $(DEMO_ARGS)
 
-test: programs $(UNIT) $(FUZZ) $(RACE)
+test: programs man $(UNIT) $(FUZZ) $(RACE)
 	@scripts/run-tests --unit $(UNIT) --corpus $(FUZZ) --race $(RACE) --e2e $(E2E)
 test-unit: $(UNIT) $(FUZZ)
 	@scripts/run-tests --unit $(UNIT) --corpus $(FUZZ)
-test-e2e: programs
+test-e2e: programs man
 	@scripts/run-tests --e2e $(E2E)
 
 # Kubernetes is built once, which takes minutes, and says so.  Where there is
@@ -236,7 +257,8 @@ kube-down:
 
 # Real runtimes as cards; where there can be none (no root, no namespaces) the
 # tests are skipped, with the reason.
-test-cards: programs $(FP)/biga-advertiser
+test-cards: programs $(FP)/biga-advertiser $(BUILD)/bench/bench_follow \
+    $(BUILD)/cards/volumes
 	@scripts/setup --cards || true
 	@env -u MAKEFLAGS -u MAKELEVEL scripts/run-tests --cards $(CARDS)
 cards-up: programs
@@ -244,6 +266,22 @@ cards-up: programs
 	@tests/cards/up $(BUILD)/cards $(CARDS_ARGS)
 cards-down:
 	@tests/cards/down $(BUILD)/cards
+
+# A real kubelet and what it dials, with cards.  Where there is no Go, root or
+# control groups the tests are skipped, with the reason.
+node-binaries:
+	@scripts/setup --node || true
+	@for what in '' kubelet cri; do \
+	    tests/kube/binaries $$what >/dev/null || [ $$? = 77 ] || exit 1; done
+test-node: programs node-binaries
+	@env -u MAKEFLAGS -u MAKELEVEL scripts/run-tests --node $(NODE)
+# all specs, at all targets: some minutes each
+critest: programs node-binaries
+	@tests/node/critest.py $(CRITEST_ARGS)
+node-up: programs node-binaries
+	@tests/node/up $(BUILD)/node --biga $(NODE_ARGS)
+node-down:
+	@tests/node/down $(BUILD)/node
 
 # All at once, with faults, for $SOAK_SECONDS (60); $SOAK_SEED repeats a run.
 soak: programs
@@ -309,12 +347,19 @@ $(FP)/obj/%.o: %.c | $(BUILD)/.setup
 	@mkdir -p $(dir $@)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -DFAILPOINTS -MMD -MP -c -o $@ $<
-$(FP)/biga-extender: $(call fp_obj,tests/% advertiser/%) \
+$(FP)/biga-extender: $(call fp_obj,tests/% advertiser/% router/%) \
     $(BUILD)/obj/extender/main.o $(BUILD)/libbiga-extender.a
-$(FP)/biga-advertiser: $(call fp_obj,tests/% extender/%) \
+$(FP)/biga-cri: $(call fp_obj,tests/% extender/% advertiser/%) \
+    $(BUILD)/obj/router/main.o $(BUILD)/libbiga-router.a \
+    $(BUILD)/libbiga-advertiser.a
+$(FP)/biga-advertiser: $(call fp_obj,tests/% extender/% router/%) \
     $(BUILD)/obj/advertiser/main.o $(BUILD)/libbiga-advertiser.a
-$(FP)/race_failpoints: $(call fp_obj,) $(TEST_LIBS)
-$(FP)/biga-extender $(FP)/biga-advertiser $(FP)/race_failpoints: \
+# each such test has a main() of its own
+FP_RACE := $(notdir $(basename $(filter tests/race/%,$(FP_SRC))))
+$(FP_RACE:%=$(FP)/%): $(FP)/race_%: $(FP)/obj/tests/race/race_%.o \
+    $(call fp_obj,tests/%) $(TEST_LIBS)
+$(FP)/biga-extender $(FP)/biga-advertiser $(FP)/biga-cri \
+$(FP_RACE:%=$(FP)/%): \
     $(BUILD)/libbiga-model.a $(BUILD)/libbiga-lib.a
 	$(call say,LINK,$@)
 	$(Q)$(link) $(TEST_SOME)
@@ -326,11 +371,11 @@ $(FP)/kubectl-biga: | $(FP)/biga
 	$(Q)ln -sf biga $@
 
 .PHONY: failpoints-built
-failpoints-built: $(addprefix $(FP)/,biga-extender biga-advertiser biga \
-    biga-card kubectl-biga race_failpoints)
+failpoints-built: $(addprefix $(FP)/,biga-extender biga-advertiser biga-cri biga \
+    biga-card kubectl-biga $(FP_RACE))
 failpoints: failpoints-built
 	@tests/kube/binaries >/dev/null || [ $$? = 77 ]
-	@BIGA_BUILD=$(FP) scripts/run-tests --race $(FP)/race_failpoints \
+	@BIGA_BUILD=$(FP) scripts/run-tests --race $(FP_RACE:%=$(FP)/%) \
 	  --kube tests/kube/failpoints.py
 
 FUZZ_SECONDS ?= 60
@@ -365,13 +410,15 @@ install: programs man
 	for p in $(NAMES); do \
 	    $(BUILD)/$$p --print-docs completion >$(COMP)/$$p || exit 1; done
 	$(if $(wildcard schema/*),install -m 644 $(wildcard schema/*.*) $(DATA)/schema)
+deb: setup programs man
+	@deploy/package/deb $(BUILD) $(BUILD)
 uninstall:
 	rm -f $(NAMES:%=$(BIN)/%) $(BIN)/kubectl-biga $(NAMES:%=$(MAN1)/%.1) \
 	    $(NAMES:%=$(COMP)/%)
 	rm -rf $(DATA)
 
-FORMATTED = $(sort $(shell find $(wildcard lib) model advertiser extender cli \
-    card bench tests -name '*.[ch]'))
+FORMATTED = $(sort $(shell find $(wildcard lib) model advertiser router extender \
+    cli card bench tests -name '*.[ch]'))
 format:
 	clang-format -i $(FORMATTED)
 format-check:
@@ -392,6 +439,12 @@ define HELP
   test-cards    tests against real containerds as cards; needs root
   cards-up      start a host and eight cards and leave them; cards-down ends
                 them; CARDS_ARGS go to tests/cards/up
+  test-node     tests of a node with a real kubelet; needs root and Go
+  node-up       start a node with a kubelet, two cards and a cluster with Biga
+                and leave them; node-down ends them; NODE_ARGS go to
+                tests/node/up
+  critest       Kubernetes' tests of container runtimes, all of them;
+                CRITEST_ARGS=host: at that target alone
   soak          faults in all of it at once for SOAK_SECONDS (60), by root;
                 SOAK_SEED=N repeats a run, SOAK_ARGS=cards does a part
   lint          layers, sizes, warnings of gcc and clang, cppcheck, documents
@@ -404,6 +457,7 @@ define HELP
   docs          docs/settings.md and manual pages from the settings, and the
                 table of rooms in CONTRIBUTING.md
   install       into PREFIX (/usr/local) below DESTDIR; uninstall
+  deb           the Debian package of a host with cards
   format        clang-format all sources; format-check only looks
   clean         remove build/ and build-*/
 

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "advertiser/act/pod/rights.h"
 #include "advertiser/publish/publisher.h"
 #include "lib/base/mem.h"
+#include "model/pod/rights.h"
 #include "model/topo/topo_builder.h"
 
 #define SETTING(kind, word, member, text, ...)                       \

@@ -26,7 +26,7 @@ struct settings {
     const char *fleet_shapes, *fleet_prefix;
     const char *actuate; /* NULL: nothing is started on cards */
     const char *cluster, *host_runtime, *helper_image, *card_dir, *hooks;
-    const char *allow; /* as in advertiser/act/pod/rights.h */
+    const char *allow; /* as in model/pod/rights.h */
 };
 
 extern const struct conf_program advertiser_program;

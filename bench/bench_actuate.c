@@ -94,7 +94,9 @@ static int start_by_hand(struct bench *b, unsigned i, struct made *ret_made,
     static const char *const command[] = {"sleep", "100000"};
     static const struct cri_pair label = {"bench", "direct"};
     /* as the actuator has the directory of logs made */
-    static const struct cri_mount logs = {"/var/log/biga", LOGS, true};
+    static const struct cri_mount logs = {.container_path = "/var/log/biga",
+                                          .host_path = LOGS,
+                                          .read_only = true};
     char name[32];
     (void)snprintf(name, sizeof name, "bench-direct-%u", i);
     const struct cri_pairs labels = {&label, 1};

@@ -43,9 +43,14 @@
  *   biga-card tail PATH MAX
  *       The same of the last MAX bytes of the file.
  *
+ *   biga-card follow …
+ *       The logs of many containers as they are written: see card/follow.h.
+ *
  *   biga-card rm DIR…
  *       Remove each DIR (absolute, two names or more) with all that is in it.
  *       What is not there is a success.  Mounts are not entered.
+ *
+ *   biga-card volume, tree, last, pods, forget: volume.h
  *
  *   biga-card version
  *
@@ -114,5 +119,7 @@ int card_log_tail(const char *path, size_t max, int out,
                   struct card_given *ret_given, struct error *err);
 int card_remove(const char *dir, struct error *err);
 int card_wait(void);
+/* The words of volume.h, as main() does them: the exit status; -1: another. */
+int card_volume_main(int argc, const char *const *argv);
 
 #endif

@@ -22,8 +22,7 @@ struct piece_file {
     const char *const *pieces;
 };
 
-/* A number of digits of that base alone, at most `max`; -1 when it is none. */
-static long small_number(const char *text, int base, long max)
+long card_number(const char *text, int base, long max)
 {
     char *end;
     if (text[0] < '0' || text[0] > '9' || strlen(text) > 8)
@@ -42,13 +41,13 @@ static int take_file(int argc, const char *const *argv,
     if (argc < 3)
         return error_set(err, EINVAL, "%s: lacks its mode or pieces", argv[0]);
     bool folder = argv[1][0] == 'd';
-    long mode = small_number(argv[1] + folder, 8, 0777);
+    long mode = card_number(argv[1] + folder, 8, 0777);
     if (mode < 0)
         return error_set(err, EINVAL,
                          "%s: mode '%s' is not octal, up to 777, with or "
                          "without a 'd' before it",
                          argv[0], argv[1]);
-    long n = small_number(argv[2], 10, CARD_PIECES_MAX);
+    long n = card_number(argv[2], 10, CARD_PIECES_MAX);
     if (n < 0 || n > argc - 3 || (folder && n > 0))
         return error_set(err, EINVAL, "%s: has not '%s' pieces", argv[0],
                          argv[2]);
@@ -64,15 +63,13 @@ static int take_file(int argc, const char *const *argv,
     return (int)n + 3;
 }
 
-/* Returns 0 or -errno; -EBADMSG when a piece is not base64, or the pad too
- * short. */
-static int write_pieces(int fd, const struct piece_file *file, struct pad *pad)
+int card_write_pieces(int fd, const char *const *pieces, size_t n,
+                      struct pad *pad)
 {
     cleanup_free unsigned char *data = xmalloc(CARD_PIECE_MAX / 4 * 3);
     size_t size;
-    for (size_t i = 0; i < file->n; i++) {
-        const char *piece = file->pieces[i];
-        if (card_decode(piece, strlen(piece), data, &size) ||
+    for (size_t i = 0; i < n; i++) {
+        if (card_decode(pieces[i], strlen(pieces[i]), data, &size) ||
             !pad_lift(pad, data, size))
             return -EBADMSG;
         int rc = card_write(fd, data, size);
@@ -94,7 +91,7 @@ static int write_in(int dir, const char *leaf, const struct piece_file *file,
                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    int rc = write_pieces(fd, file, pad);
+    int rc = card_write_pieces(fd, file->pieces, file->n, pad);
     /* whatever the umask is */
     if (!rc && fchmod(fd, file->mode) != 0)
         rc = -errno;

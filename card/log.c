@@ -1,10 +1,9 @@
-#include "card/card.h"
-
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "card/card_private.h"
 #include "lib/base/mem.h"
 
 /* A walk through the file.  `line` is where the line begins that `next` is
@@ -19,7 +18,7 @@ struct log {
     char held[CARD_LINE_MAX]; /* given, and not written yet */
 };
 
-static int log_open(const char *path, struct error *err)
+int card_open_file(const char *path, struct error *err)
 {
     const char *slash = strrchr(path, '/');
     struct stat st;
@@ -168,7 +167,7 @@ static int log_give(struct log *l, bool tail, struct card_given *ret_given,
 {
     struct stat st;
     size_t max = l->room;
-    cleanup_fd int fd = log_open(l->path, err);
+    cleanup_fd int fd = card_open_file(l->path, err);
     if (fd < 0)
         return fd;
     if (fstat(fd, &st) != 0)

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include "card/card.h"
+#include "card/follow.h"
+#include "card/volume.h"
 
 static int fail(const struct error *err)
 {
@@ -14,11 +16,18 @@ static int usage(void)
 {
     (void)fprintf(stderr,
                   "usage: biga-card wait\n"
+                  "       biga-card volume DISK MEMORY PAD STEP...\n"
+                  "       biga-card tree DISK MEMORY\n"
+                  "       biga-card last PATH MAX\n"
+                  "       biga-card pods DIR...\n"
+                  "       biga-card forget MEMORY DISK\n"
                   "       biga-card pad DIR SIZE\n"
                   "       biga-card files DIR PAD {NAME MODE N PIECE...}...\n"
                   "       biga-card memory DIR {NAME dMODE 0}...\n"
                   "       biga-card log PATH OFFSET MAX\n"
                   "       biga-card tail PATH MAX\n"
+                  "       biga-card follow DIR GEN SEQ START WAIT LINGER "
+                  "MAX FILE...\n"
                   "       biga-card rm DIR...\n"
                   "       biga-card version\n");
     return 2;
@@ -113,6 +122,9 @@ int main(int argc, char **argv)
     const char *word = argc > 1 ? argv[1] : "wait";
     if (argc <= 2 && (strcmp(word, "wait") == 0 || strcmp(word, "pause") == 0))
         return do_wait();
+    int status = card_volume_main(argc - 1, (const char *const *)(argv + 1));
+    if (status >= 0)
+        return status;
     if (argc == 2 && strcmp(word, "version") == 0)
         return do_version();
     if (argc == 4 && strcmp(word, "pad") == 0)
@@ -124,6 +136,8 @@ int main(int argc, char **argv)
         return do_log(argv[2], argv[3], argv[4]);
     if (argc == 4 && strcmp(word, "tail") == 0)
         return do_log(argv[2], NULL, argv[3]);
+    if (argc >= 3 && strcmp(word, "follow") == 0)
+        return card_follow_main(argc - 2, (const char *const *)argv + 2);
     if (argc >= 3 && strcmp(word, "rm") == 0)
         return do_remove(argc - 2, argv + 2);
     return usage();

@@ -17,4 +17,4 @@ $(BUILD)/obj/gen/cri.pb-c.o: $(CRI_WIRE).c
 $(BUILD)/libbiga-advertiser.a: $(BUILD)/obj/gen/cri.pb-c.o
 # who includes it
 $(call obj,$(shell grep -lrE '"[a-z/]*/(cri|cardserver)_private\.h"' \
-    --include=*.c advertiser tests)): | $(CRI_WIRE).h
+    --include=*.c advertiser router tests)): | $(CRI_WIRE).h

@@ -100,19 +100,34 @@ static int judge(const struct cri *c, const char *method, int r,
 }
 
 /* The reply is in c->reply. */
-static int call(struct cri *c, const char *method,
-                const ProtobufCMessage *request, unsigned ms, struct error *err)
+static int call_packed(struct cri *c, const char *method, const void *packed,
+                       size_t size, unsigned ms, struct error *err)
 {
     struct error mine = {0};
-    size_t size = protobuf_c_message_get_packed_size(request);
-    cleanup_free uint8_t *packed = xmalloc(size ? size : 1);
-    (void)protobuf_c_message_pack(request, packed);
     if (c->reply.cap > REPLY_KEPT)
         str_fini(&c->reply);
     err = err ? err : &mine;
     int r = grpc_call(c->grpc, method, packed, size, ms, &c->reply, &c->end,
                       err);
     return cri_make_plain(&c->end, r, err);
+}
+
+static int call(struct cri *c, const char *method,
+                const ProtobufCMessage *request, unsigned ms, struct error *err)
+{
+    size_t size = protobuf_c_message_get_packed_size(request);
+    cleanup_free uint8_t *packed = xmalloc(size ? size : 1);
+    (void)protobuf_c_message_pack(request, packed);
+    return call_packed(c, method, packed, size, ms, err);
+}
+
+int cri_call(struct cri *c, const char *method, struct cri_bytes request,
+             unsigned ms, struct cri_bytes *ret_reply, struct error *err)
+{
+    int r = call_packed(c, method, request.data, request.size, ms, err);
+    if (r == 0)
+        *ret_reply = (struct cri_bytes){c->reply.data, c->reply.size};
+    return r;
 }
 
 static int check_id(const struct cri *c, const char *id, struct error *err)

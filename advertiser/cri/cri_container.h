@@ -7,6 +7,8 @@
 struct cri_mount {
     const char *container_path, *host_path; /* of the card */
     bool read_only;
+    bool shared; /* what is mounted below it there is seen on the card, and the
+                  * other way round; its mount has to be shared there */
 };
 
 struct cri_container_config {

@@ -3,7 +3,7 @@
 
 #include "advertiser/cri/cri_private.h"
 #include "lib/base/json.h"
-#include "lib/grpc/grpc_frame.h"
+#include "lib/h2/grpc_text.h"
 
 /* --- within bounds --------------------------------------------------------
  *

@@ -157,6 +157,7 @@ static Cri__Mount **encode_mounts(struct arena *a,
         list[i]->container_path = cri_encode_text(from->container_path);
         list[i]->host_path = cri_encode_text(from->host_path);
         list[i]->readonly = from->read_only;
+        list[i]->propagation = from->shared ? 2 : 0; /* BIDIRECTIONAL */
     }
     return list;
 }

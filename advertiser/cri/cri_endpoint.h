@@ -49,6 +49,16 @@ const struct grpc_end *cri_end(const struct cri *c);
  * PERMISSION_DENIED -EACCES, RESOURCE_EXHAUSTED (or "no space left")
  * -ENOSPC, UNAVAILABLE -EAGAIN, DEADLINE_EXCEEDED -ETIMEDOUT. */
 
+/* Any call: the request as it is to be sent, the reply as it came, borrowed
+ * until the next call.  For who translates messages himself; nothing is
+ * checked. */
+struct cri_bytes {
+    const char *data;
+    size_t size;
+};
+int cri_call(struct cri *c, const char *method, struct cri_bytes request,
+             unsigned ms, struct cri_bytes *ret_reply, struct error *err);
+
 struct cri_version {
     char runtime[CRI_TEXT_MAX], version[CRI_TEXT_MAX], api[CRI_TEXT_MAX];
 };

@@ -291,3 +291,13 @@ void cardfile_find(const struct cardfile *file, const struct cardfile_key *key,
                 entry_matches(&file->entries[i], key))
                 card_overlay(ret_card, &file->entries[i].card);
 }
+
+size_t cardfile_addresses(const struct cardfile *file,
+                          struct pci_addr *ret_addrs, size_t max)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < file->n_entries && n < max; i++)
+        if (file->entries[i].match == MATCH_PCI)
+            ret_addrs[n++] = file->entries[i].pci;
+    return n;
+}

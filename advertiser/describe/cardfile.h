@@ -63,5 +63,9 @@ int cardfile_load(const char *path, struct cardfile **ret_file,
 /* `file` may be NULL: nothing is listed then. */
 void cardfile_find(const struct cardfile *file, const struct cardfile_key *key,
                    struct cardfile_card *ret_card);
+/* Where there are devices, by the file alone: the addresses that entries match
+ * by, in their order, at most `max`.  Returns how many. */
+size_t cardfile_addresses(const struct cardfile *file,
+                          struct pci_addr *ret_addrs, size_t max);
 
 #endif

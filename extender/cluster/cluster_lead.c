@@ -12,9 +12,9 @@
 
 #include "extender/app/fabric_files.h"
 #include "extender/cluster/cluster_private.h"
-#include "lib/base/jsplit.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "lib/kube/jsplit.h"
 #include "lib/kube/list.h"
 
 enum {

@@ -1,7 +1,5 @@
 #include "lib/grpc/grpc.h"
 
-#include <pthread.h>
-
 #include "lib/grpc/grpc_private.h"
 #include "lib/grpc/grpc_pump.h"
 
@@ -23,6 +21,7 @@ int grpc_create(const struct grpc_config *config, struct grpc **ret_grpc,
     cleanup_with(grpc) struct grpc *g = xcalloc(1, sizeof *g);
     grpc_init();
     g->config = *config;
+    (void)pthread_mutex_init(&g->lock, NULL);
     for (size_t i = 0; i < GRPC_FDS_MAX; i++)
         g->fds[i] = -1;
     int r = grpc_endpoint_read(config, &g->to, err);
@@ -41,9 +40,35 @@ int grpc_create(const struct grpc_config *config, struct grpc **ret_grpc,
 
 void grpc_reconnect(struct grpc *g)
 {
+    pthread_mutex_lock(&g->lock);
+    CURLM *multi = steal(&g->multi);
+    pthread_mutex_unlock(&g->lock);
+    if (multi)
+        (void)curl_multi_cleanup(multi); /* nothing is in it */
+}
+
+static void wake(struct grpc *g)
+{
+    hold_lock(&g->lock);
     if (g->multi)
-        (void)curl_multi_cleanup(g->multi); /* nothing is in it */
-    g->multi = NULL;
+        (void)curl_multi_wakeup(g->multi);
+}
+
+void grpc_cancel(struct grpc *g)
+{
+    atomic_store(&g->cancelled, true);
+    wake(g);
+}
+
+void grpc_interrupt(struct grpc *g)
+{
+    atomic_store(&g->interrupted, true);
+    wake(g);
+}
+
+void grpc_resume(struct grpc *g)
+{
+    atomic_store(&g->interrupted, false);
 }
 
 void grpc_destroy(struct grpc *g)
@@ -53,6 +78,7 @@ void grpc_destroy(struct grpc *g)
     grpc_reconnect(g);
     curl_easy_cleanup(g->curl); /* NULL allowed */
     free(g->to.base);
+    (void)pthread_mutex_destroy(&g->lock);
     free(g);
 }
 
@@ -101,8 +127,10 @@ static CURLcode transfer(struct grpc_task *t)
 {
     struct grpc *g = t->g;
     CURLcode code = grpc_task_set(t);
+    pthread_mutex_lock(&g->lock);
     if (!g->multi)
         g->multi = curl_multi_init();
+    pthread_mutex_unlock(&g->lock);
     if (!g->multi)
         abort(); /* out of memory, as x*alloc does */
     if (code == CURLE_OK) {

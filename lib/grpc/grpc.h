@@ -13,6 +13,7 @@
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
+#include "lib/h2/grpc_code.h"
 
 enum {
     GRPC_REPLY_MAX = 16 << 20,   /* bytes of one message */
@@ -20,25 +21,6 @@ enum {
     GRPC_MESSAGE_MAX = 512,      /* of grpc-message what is kept */
     GRPC_CONNECT_MS = 3000,
 };
-
-/* The codes that we look at; a server may send others. */
-enum grpc_code {
-    GRPC_OK = 0,
-    GRPC_CANCELLED = 1,
-    GRPC_UNKNOWN = 2,
-    GRPC_INVALID_ARGUMENT = 3,
-    GRPC_DEADLINE_EXCEEDED = 4,
-    GRPC_NOT_FOUND = 5,
-    GRPC_ALREADY_EXISTS = 6,
-    GRPC_PERMISSION_DENIED = 7,
-    GRPC_RESOURCE_EXHAUSTED = 8,
-    GRPC_FAILED_PRECONDITION = 9,
-    GRPC_ABORTED = 10,
-    GRPC_UNIMPLEMENTED = 12,
-    GRPC_INTERNAL = 13,
-    GRPC_UNAVAILABLE = 14,
-};
-const char *grpc_code_name(int code); /* "UNAVAILABLE"; "code 42" for others */
 
 /* Texts are borrowed and must outlive it; files are read again for each new
  * connection. */
@@ -61,6 +43,16 @@ DEFINE_CLEANUP(grpc, struct grpc *, grpc_destroy)
  * say then. */
 void grpc_reconnect(struct grpc *g);
 
+/* From any thread while `g` is there: its calls end with -ECANCELED, the one
+ * of now and, from then on, all.  A server on TLS or a socket learns of it as
+ * the connection closes. */
+void grpc_cancel(struct grpc *g);
+/* The same for one call, that of now; when there is none, for the next.  A call
+ * that has its answer already is not ended: then it waits for the next one,
+ * unless grpc_resume() forgets it, which the thread that calls does. */
+void grpc_interrupt(struct grpc *g);
+void grpc_resume(struct grpc *g);
+
 /* Our own address on the newest connection to a tcp:// endpoint, as text; ""
  * before the first. */
 enum { GRPC_ADDRESS_MAX = 64 };
@@ -79,7 +71,7 @@ struct grpc_end {
  * look at ret_end->code), no answer in time (-ETIMEDOUT), no connection
  * (-ECONNREFUSED and the like), a certificate refused on either side
  * (-EKEYREJECTED), a reply against the protocol (-EPROTO), too big a reply
- * (-EMSGSIZE). `ret_end` is always filled in. */
+ * (-EMSGSIZE), ended by us (-ECANCELED). `ret_end` is always filled in. */
 int grpc_call(struct grpc *g, const char *method, const void *request,
               size_t size, unsigned deadline_ms, struct str *ret_reply,
               struct grpc_end *ret_end, struct error *err);

@@ -3,44 +3,21 @@
 #include <string.h>
 #include <strings.h>
 
-#include "lib/base/hex.h"
-#include "lib/base/hidden_text.h"
-#include "lib/base/mem.h"
-
-void grpc_prefix(size_t size, unsigned char ret_prefix[GRPC_PREFIX])
-{
-    ret_prefix[0] = 0;
-    for (int i = 1; i < GRPC_PREFIX; i++)
-        ret_prefix[i] = (unsigned char)(size >> 8 * (GRPC_PREFIX - 1 - i));
-}
-
 /* --- messages ----------------------------------------------------------- */
 
 static int begin_message(struct grpc_frames *f, struct error *err)
 {
-    size_t size = 0;
-    for (int i = 1; i < GRPC_PREFIX; i++)
-        size = size << 8 | f->prefix[i];
-    if (f->prefix[0] == 1)
+    int r = grpc_prefix_read(f->prefix, f->message_max, &f->left, err);
+    if (r == -ENOTSUP)
         return error_set(err, EPROTO,
                          "the reply is compressed, which was not asked for");
-    if (f->prefix[0] != 0)
-        return error_set(err, EPROTO,
-                         "a message begins with the flags %#x, only 0 is "
-                         "known",
-                         f->prefix[0]);
-    if (!f->visit && f->n_messages > 0)
+    if (!f->visit && f->n_messages > 0 && r != -EPROTO)
         return error_set(err, EPROTO,
                          "more than one message in the reply to a call that "
                          "has one");
-    if (size > f->message_max)
-        return error_set(err, EMSGSIZE,
-                         "a message of %zu bytes is announced, the limit is "
-                         "%zu",
-                         size, f->message_max);
-    str_reset(f->message);
-    f->left = size;
-    return 0;
+    if (r == 0)
+        str_reset(f->message);
+    return r;
 }
 
 static int end_message(struct grpc_frames *f)
@@ -120,41 +97,10 @@ static int number(const char *text, size_t size)
     return value;
 }
 
-void grpc_text(const char *data, size_t size, char *ret_text, size_t text_size)
-{
-    size_t used = 0;
-    for (size_t i = 0, n; i < size; i += n) {
-        const char *at = data + i;
-        bool hidden;
-        n = hidden_text_next(at, size - i, &hidden);
-        char other = *at == '\n' || *at == '\t' || *at == '\r' ? ' ' : '?';
-        size_t add = hidden ? 1 : n;
-        if (used + add >= text_size)
-            break;
-        memcpy(ret_text + used, hidden ? &other : at, add);
-        used += add;
-    }
-    ret_text[used] = '\0';
-}
-
-/* "%C3%A9": what is no such pair is left as it is. */
 static void take_message(struct grpc_head *h, const char *value, size_t size)
 {
     char text[GRPC_MESSAGE_MAX];
-    size_t n = 0;
-    for (size_t i = 0; i < size && n < sizeof text; i++) {
-        int high = -1, low = -1;
-        if (value[i] == '%' && i + 2 < size) {
-            high = hex_digit(value[i + 1]);
-            low = hex_digit(value[i + 2]);
-        }
-        if (high >= 0 && low >= 0) {
-            text[n++] = (char)(high << 4 | low);
-            i += 2;
-        } else {
-            text[n++] = value[i];
-        }
-    }
+    size_t n = grpc_text_decode(value, size, text, sizeof text);
     grpc_text(text, n, h->message, sizeof h->message);
 }
 
@@ -244,34 +190,4 @@ int grpc_head_end(const struct grpc_head *h, struct error *err)
     if (h->code < 0)
         return error_set(err, EPROTO, "its reply ended without a grpc-status");
     return 0;
-}
-
-/* --- codes -------------------------------------------------------------- */
-
-const char *grpc_code_name(int code)
-{
-    static const char *const names[] = {
-        "OK",
-        "CANCELLED",
-        "UNKNOWN",
-        "INVALID_ARGUMENT",
-        "DEADLINE_EXCEEDED",
-        "NOT_FOUND",
-        "ALREADY_EXISTS",
-        "PERMISSION_DENIED",
-        "RESOURCE_EXHAUSTED",
-        "FAILED_PRECONDITION",
-        "ABORTED",
-        "OUT_OF_RANGE",
-        "UNIMPLEMENTED",
-        "INTERNAL",
-        "UNAVAILABLE",
-        "DATA_LOSS",
-        "UNAUTHENTICATED",
-    };
-    if (code >= 0 && (size_t)code < ARRAY_LEN(names))
-        return names[code];
-    static _Thread_local char other[24];
-    (void)snprintf(other, sizeof other, "code %d", code);
-    return other;
 }

@@ -10,12 +10,8 @@
 #include "lib/base/error.h"
 #include "lib/base/str.h"
 #include "lib/grpc/grpc.h"
-
-enum {
-    /* a flag byte (1: compressed) and the size, big-endian */
-    GRPC_PREFIX = 5,
-};
-void grpc_prefix(size_t size, unsigned char ret_prefix[GRPC_PREFIX]);
+#include "lib/h2/grpc_prefix.h"
+#include "lib/h2/grpc_text.h"
 
 /* Messages as they come, in pieces of any size. */
 struct grpc_frames {
@@ -49,9 +45,5 @@ int grpc_head_line(struct grpc_head *h, const char *line, size_t size,
                    struct error *err);
 /* 0: the reply ended with status OK; -EREMOTEIO: with another one; -EPROTO */
 int grpc_head_end(const struct grpc_head *h, struct error *err);
-
-/* Foreign text as a person may see it: what is hidden (hidden_text.h) becomes
- * '?', line ends and tabs a space; cut between characters. */
-void grpc_text(const char *data, size_t size, char *ret_text, size_t text_size);
 
 #endif

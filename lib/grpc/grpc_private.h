@@ -6,6 +6,8 @@
 #define BIGA_LIB_GRPC_GRPC_PRIVATE_H
 
 #include <curl/curl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 
 #include "lib/grpc/grpc.h"
@@ -40,6 +42,8 @@ struct grpc {
     struct grpc_pump *pump;     /* of a connection in cleartext */
     char own[GRPC_ADDRESS_MAX]; /* our address on the newest; "" none yet */
     char reason[CURL_ERROR_SIZE];
+    pthread_mutex_t lock; /* of `multi`, while others may wake it */
+    atomic_bool cancelled, interrupted;
 };
 
 /* --- grpc.c ------------------------------------------------------------------ */

@@ -99,10 +99,22 @@ static int check_idle_bytes(struct grpc_task *t)
                      "it sends frames without end that carry nothing");
 }
 
+/* Has another thread ended it? */
+static int check_cancelled(struct grpc_task *t)
+{
+    struct grpc *g = t->g;
+    if (!atomic_load(&g->cancelled) && !atomic_exchange(&g->interrupted, false))
+        return 0;
+    return error_set(&t->err, ECANCELED, "the call was cancelled here");
+}
+
 bool grpc_task_may_go_on(struct grpc_task *t)
 {
     int64_t now = clock_ms();
     if (t->fault || t->late)
+        return false;
+    t->fault = check_cancelled(t);
+    if (t->fault)
         return false;
     t->late = now > t->due_ms;
     t->fault = check_idle_bytes(t);
@@ -275,6 +287,9 @@ static int judge(struct grpc_task *t)
     if (t->request_size > UINT32_MAX)
         return error_set(&t->err, EMSGSIZE, "a request of %zu bytes",
                          t->request_size);
+    int r = check_cancelled(t);
+    if (r < 0)
+        return r;
     return look_at_files(t->g, &t->err);
 }
 

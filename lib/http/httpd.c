@@ -177,7 +177,7 @@ int httpd_start(const struct httpd_config *config, struct httpd **ret_httpd,
     (void)pthread_mutex_init(&h->pool_lock, NULL);
     const char *path = address_unix(config->listen);
     int r = path
-                ? unix_listen(path, &h->fd, &h->file, err)
+                ? unix_listen(path, false, &h->fd, &h->file, err)
                 : address_listen(config->listen, config->loopback, &h->fd, err);
     if (!r) {
         h->port = path ? 0 : address_port(h->fd);

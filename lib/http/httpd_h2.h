@@ -12,7 +12,7 @@
  * ends the connection.  reply_ms for a reply to be taken; idle_ms without a
  * request.  Caps: HTTPD_STREAMS requests at once, H2_FIELDS_MAX bytes of
  * headers (431), H2_REPLIES_MAX bytes of replies that the client does not take
- * (503), a budget for frames that are no requests (httpd_h2_meter.h), beyond
+ * (503), a budget for frames that are no requests (h2_meter.h), beyond
  * which the connection ends with ENHANCE_YOUR_CALM. */
 #ifndef BIGA_LIB_HTTP_HTTPD_H2_H
 #define BIGA_LIB_HTTP_HTTPD_H2_H
@@ -20,7 +20,7 @@
 #include <nghttp2/nghttp2.h>
 #include <sys/types.h>
 
-#include "lib/http/httpd_h2_meter.h"
+#include "lib/h2/h2_meter.h"
 #include "lib/http/httpd_private.h"
 
 enum {

@@ -1,13 +1,10 @@
 #include "lib/http/httpd_h2.h"
 
-#include <strings.h>
-
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 
 enum {
-    COST_INVALID = 5,    /* of a frame or a request that breaks the protocol */
-    FIELD_OVERHEAD = 32, /* as SETTINGS_MAX_HEADER_LIST_SIZE counts */
+    COST_INVALID = 5, /* of a frame or a request that breaks the protocol */
     REPLY_FIELDS_MAX = 3 + HEADERS_MAX,
 };
 
@@ -15,14 +12,7 @@ enum {
 
 static const char *field(const struct httpd_request *rq, const char *name)
 {
-    const struct str *fields = &rq->h2.fields;
-    for (size_t at = 0; at < fields->size;) {
-        const char *value = fields->data + at + strlen(fields->data + at) + 1;
-        if (strcasecmp(fields->data + at, name) == 0)
-            return value;
-        at = (size_t)(value - fields->data) + strlen(value) + 1;
-    }
-    return NULL;
+    return h2_fields_get(&rq->h2.fields, name);
 }
 
 static const char *h2_header(const struct httpd_request *rq, const char *name)
@@ -83,8 +73,8 @@ static struct httpd_request *stream_create(struct h2_conn *c, int32_t id)
     struct h2_stream *s = &rq->h2;
     rq->transport = &http2;
     rq->conn = c->conn;
-    str_reset(&s->fields);
-    s->fields_size = s->dropped = s->sent = 0;
+    h2_fields_reset(&s->fields);
+    s->dropped = s->sent = 0;
     s->id = id;
     s->c = c;
     s->state = CONN_ARRIVING;
@@ -162,13 +152,6 @@ static ssize_t on_reply_read(nghttp2_session *session, int32_t id,
     return (ssize_t)size;
 }
 
-/* nghttp2 copies both, and writes names in lower case. */
-static nghttp2_nv nv_of(const char *name, const char *value)
-{
-    return (nghttp2_nv){(uint8_t *)name, (uint8_t *)value, strlen(name),
-                        strlen(value), NGHTTP2_NV_FLAG_NONE};
-}
-
 static void stream_reply(struct httpd_request *rq)
 {
     struct h2_conn *c = rq->h2.c;
@@ -179,14 +162,14 @@ static void stream_reply(struct httpd_request *rq)
     c->reply_bytes += rq->reply.size;
     (void)snprintf(status, sizeof status, "%u", rq->status);
     (void)snprintf(length, sizeof length, "%zu", rq->reply.size);
-    fields[n++] = nv_of(":status", status);
+    fields[n++] = h2_nv(":status", status);
     if (rq->reply.size)
-        fields[n++] = nv_of("content-type", rq->type);
+        fields[n++] = h2_nv("content-type", rq->type);
     /* RFC 9110, 8.6: not with 204, and with 304 only that of a 200 */
     if (rq->status != 204 && rq->status != 304)
-        fields[n++] = nv_of("content-length", length);
+        fields[n++] = h2_nv("content-length", length);
     for (unsigned i = 0; i < rq->n_headers; i++)
-        fields[n++] = nv_of(rq->headers[i].name, rq->headers[i].value);
+        fields[n++] = h2_nv(rq->headers[i].name, rq->headers[i].value);
     const char *method = field(rq, ":method");
     bool bare = rq->reply.size == 0 || (method && strcmp(method, "HEAD") == 0);
     const nghttp2_data_provider body = {.source.ptr = rq,
@@ -233,9 +216,9 @@ static void stream_head(struct httpd_request *rq)
                         .authority = field(rq, ":authority")};
     head.n_lengths = head.length != NULL;
     rq->phase = PHASE_BODY;
-    if (rq->h2.fields.starved)
+    if (rq->h2.fields.text.starved)
         request_refuse(rq, 503, "there is no memory for the headers");
-    else if (rq->h2.fields_size > H2_FIELDS_MAX)
+    else if (rq->h2.fields.size > H2_FIELDS_MAX)
         request_refuse(rq, 431, "the headers have more than %d bytes",
                        H2_FIELDS_MAX);
     else if (rq->h2.c->reply_bytes > H2_REPLIES_MAX)
@@ -284,14 +267,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame,
     (void)arg;
     if (!rq || rq->phase != PHASE_NEW)
         return 0; /* trailers say nothing here */
-    rq->h2.fields_size += name_size + value_size + FIELD_OVERHEAD;
-    if (rq->h2.fields_size > H2_FIELDS_MAX ||
-        !str_reserve(&rq->h2.fields, name_size + value_size + 2))
-        return 0;
-    str_add_n(&rq->h2.fields, (const char *)name, name_size);
-    str_add_c(&rq->h2.fields, '\0');
-    str_add_n(&rq->h2.fields, (const char *)value, value_size);
-    str_add_c(&rq->h2.fields, '\0');
+    (void)h2_fields_add(&rq->h2.fields, (const char *)name, name_size,
+                        (const char *)value, value_size); /* see its head */
     return 0;
 }
 

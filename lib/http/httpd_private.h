@@ -14,10 +14,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "lib/h2/h2_fields.h"
 #include "lib/http/httpd_conn.h"
 #include "lib/http/httpd_layout.h"
 #include "lib/http/httpd_listen.h"
 #include "lib/http/uri.h"
+#include "lib/io/unix_socket.h"
 
 enum {
     /* A refused body of up to this much is read and dropped, so that the
@@ -41,9 +43,8 @@ struct h2_stream {
     int32_t id; /* 0: the client has gone, or no longer wants it */
     struct httpd_request *prev, *next; /* of the connection */
     enum conn_state state;
-    int64_t since_ms;  /* when it entered the state */
-    struct str fields; /* "name\0value\0" each, pseudo-headers too */
-    size_t fields_size;
+    int64_t since_ms; /* when it entered the state */
+    struct h2_fields fields;
     size_t dropped; /* bytes of the body */
     size_t sent;    /* of the reply */
 };

@@ -14,7 +14,7 @@ enum {
 
 static size_t request_size(const struct httpd_request *rq)
 {
-    return rq->body.cap + rq->reply.cap + rq->h2.fields.cap + sizeof *rq;
+    return rq->body.cap + rq->reply.cap + rq->h2.fields.text.cap + sizeof *rq;
 }
 
 struct httpd_request *request_take(struct httpd *h)
@@ -30,8 +30,7 @@ struct httpd_request *request_take(struct httpd *h)
         rq = xcalloc(1, sizeof *rq);
         rq->h = h;
         str_init(&rq->reply, STR_MAX_DEFAULT);
-        str_init(&rq->h2.fields, H2_FIELDS_MAX);
-        rq->h2.fields.soft = true;
+        h2_fields_init(&rq->h2.fields, H2_FIELDS_MAX);
     }
     str_reset(&rq->reply);
     /* there is always room to say what is wrong */
@@ -58,7 +57,7 @@ void request_destroy(struct httpd_request *rq)
 {
     str_fini(&rq->body);
     str_fini(&rq->reply);
-    str_fini(&rq->h2.fields);
+    h2_fields_fini(&rq->h2.fields);
     free(rq);
 }
 

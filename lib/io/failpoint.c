@@ -72,8 +72,32 @@ static const char *const names[] = {
     "act-after-remove",
     "act-before-orphan",
     "act-after-orphan",
+    /* The way of a call that makes something on a remote: */
+    "cri-before-announce", /* nothing is written down yet */
+    "cri-after-announce",  /* it is, and nothing was sent */
+    "cri-before-look",
+    "cri-after-look",
+    "cri-before-remove", /* what is in the way */
+    "cri-after-remove",
+    "cri-before-send",
+    "cri-after-send", /* it is made, and its id is not noted */
+    "cri-before-record",
+    "cri-after-record", /* it is, and the kubelet has not heard of it */
+    /* and of its end: */
+    "cri-before-forget",
+    "cri-after-forget",
+    /* a log that is copied */
+    "log-half-write", /* "fail" writes one; what comes next is not told */
+    "log-before-write",
+    "log-after-write",
+    "log-before-state",
+    "log-after-state",
+    "log-before-reopen",
+    "log-after-create", /* the new file is there, and nobody knows */
+    "log-after-reopen",
     /* steps that can fail */
     "act-commit",
+    "cri-commit",
     "commit",
     "fsync",
     "put-slice",

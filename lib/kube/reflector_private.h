@@ -8,10 +8,10 @@
 
 #include "lib/base/backoff.h"
 #include "lib/base/jscan.h"
-#include "lib/base/jsplit.h"
 #include "lib/base/str.h"
 #include "lib/http/http_curl.h"
 #include "lib/kube/access.h"
+#include "lib/kube/jsplit.h"
 #include "lib/kube/list.h"
 #include "lib/kube/reflector.h"
 

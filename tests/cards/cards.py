@@ -199,6 +199,9 @@ class Place:
         script = (disk +
                   "mount -t tmpfs none /dev/shm && mkdir -p /run/containerd && "
                   f"mount --bind {self.path('run')} /run/containerd && "
+                  + "".join(line + " && " for line in self.more_mounts()) +
+                  # as systemd has it: what one mounts others can see
+                  "mount --make-rshared / && "
                   f"touch {ready} && exec sleep infinity")
         self.init = Process(self.rack.folder, self.name + "-init", [
             *self.enter_network(), "unshare", "--mount", "--propagation",
@@ -207,12 +210,16 @@ class Place:
                  os.path.exists(ready))
         self.rack.hold(self.init.pid)
 
+    def more_mounts(self):
+        """Commands of a shell that mount what else is its own."""
+        return []
+
     def enter_network(self):
         return []
 
     def configure(self):
         """What its containerd reads; adapted to what this machine allows."""
-        text = self.configuration()
+        text = self.configuration() + self.rack.more_configuration(self)
         if not may_lower_oom():
             text = text.replace("disable_tcp_service", "restrict_oom_score_adj"
                                 " = true\n  disable_tcp_service")
@@ -446,7 +453,8 @@ class Host(Place):
 
 # --- all of them ------------------------------------------------------------
 class Rack:
-    """A host with n cards.  stays: it is left to run when the script ends."""
+    """A host with n cards.  stays: it is left to run when the script ends.
+    host: its class, or whether there is one at all."""
 
     def __init__(self, n=8, folder=None, stays=False, host=True):
         assert n <= len(PCI)
@@ -464,7 +472,7 @@ class Rack:
         self.record_path = os.path.join(keeper.RECORDS, self.tag + ".json")
         self.lock = threading.Lock()
         self.keeper = None
-        self.host = Host(self) if host else None
+        self.host = (Host if host is True else host)(self) if host else None
         self.cards = [Card(self, i) for i in range(n)]
         self.record["netns"] = [c.netns for c in self.cards]
         self.record["wires"] = [c.wire for c in self.cards]
@@ -482,6 +490,10 @@ class Rack:
     def pki(self, *parts):
         return os.path.join(self.folder, "pki", *parts)
 
+    def more_configuration(self, place):
+        """What the configuration of a place's containerd ends with."""
+        return ""
+
     @property
     def places(self):
         return ([self.host] if self.host else []) + self.cards
@@ -489,6 +501,12 @@ class Rack:
     def _write_record(self):
         os.makedirs(keeper.RECORDS, mode=0o700, exist_ok=True)
         keeper.write_record(self.record_path, self.record)
+
+    def keep_logs(self):
+        """Logs stay when the rack ends."""
+        with self.lock:
+            self.record["keep_logs"] = True
+            self._write_record()
 
     def hold(self, pid):
         with self.lock:

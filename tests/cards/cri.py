@@ -228,14 +228,20 @@ class Cri:
         made = texts(self.call("RunPodSandbox", field(1, config)), id=1)
         return made["id"], config
 
-    def run_container(self, sandbox, name, image, args=(), mounts=()):
+    def run_container(self, sandbox, name, image, args=(), mounts=(),
+                      may_mount=False):
         """Create and start one in a sandbox of run_pod(); its id.  mounts:
-        (path in it, path of the place)."""
+        (path in it, path of the place).  may_mount: what it mounts below
+        these is seen in the place."""
+        # Mount.propagation 2 is both ways; LinuxContainerConfig is field 15
+        both = varint(5 << 3) + varint(2) if may_mount else b""
+        rights = field(15, field(2, field(1, field(1, "SYS_ADMIN")))) \
+            if may_mount else b""
         config = field(1, field(1, name)) + field(2, field(1, image)) \
             + b"".join(field(4, a) for a in args) \
-            + b"".join(field(7, field(1, there) + field(2, here))
+            + b"".join(field(7, field(1, there) + field(2, here) + both)
                        for there, here in mounts) \
-            + field(11, name + ".log")
+            + field(11, name + ".log") + rights
         made = texts(self.call(
             "CreateContainer", field(1, sandbox[0]) + field(2, config)
             + field(3, sandbox[1])), id=1)["id"]

@@ -115,6 +115,18 @@ def remove_cgroups(ids):
                           file=sys.stderr)
 
 
+def remove_cgroup_trees(names):
+    """Control groups below the root with all that is in them, in each
+    hierarchy."""
+    tops = ["/sys/fs/cgroup", *glob.glob("/sys/fs/cgroup/*/")]
+    for tree in (os.path.join(top, name) for top in tops for name in names):
+        for at, _, _ in os.walk(tree, topdown=False):
+            try:
+                os.rmdir(at)
+            except OSError as error:
+                print(f"keeper: {at}: {error.strerror}", file=sys.stderr)
+
+
 class Held:
     """Namespaces that keep their numbers while this has them open."""
 
@@ -152,11 +164,13 @@ def undo(path, held=None, record=None):
         return
     folder, held = record["folder"], held or Held()
     held.of_record(record)
-    for process in proc.running_in(folder):
-        process.kill()
+    for at in (folder, *record.get("folders", ())):
+        for process in proc.running_in(at):
+            process.kill()
     kill_all(held.numbers())
     held.close()  # mounts end with the last who sees them
     remove_cgroups(container_ids(folder))
+    remove_cgroup_trees(record.get("cgroups", ()))
     for name in record["wires"]:
         # with its namespace it would go too, but some time later
         subprocess.run(["ip", "link", "del", name], check=False,
@@ -165,9 +179,9 @@ def undo(path, held=None, record=None):
         if os.path.exists(f"/run/netns/{name}"):
             subprocess.run(["ip", "netns", "del", name], check=False)
     if record.get("keep_logs"):
-        for place in glob.glob(os.path.join(folder, "*", "lib")) \
-                + glob.glob(os.path.join(folder, "*", "run")):
-            shutil.rmtree(place, ignore_errors=True)
+        for name in ("*/lib", "*/run", "*/etcd", "registry"):
+            for place in glob.glob(os.path.join(folder, name)):
+                shutil.rmtree(place, ignore_errors=True)
     else:
         shutil.rmtree(folder, ignore_errors=True)
     if record.get("keep_logs") or not os.path.exists(folder):

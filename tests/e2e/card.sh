@@ -74,6 +74,14 @@ check "containerd serves the CRI to the host" 0 \
 check "over TCP" 0 "disable_tcp_service = false" setup --address 192.168.100.2
 check "to nobody else" 0 'tcp_tls_ca = "/etc/biga/pki/ca.crt"' \
     setup --address 192.168.100.2
+check "and streams where it answers" 0 \
+    '^  stream_server_address = "192.168.100.2"' setup --address 192.168.100.2
+check "without the brackets of an address" 0 \
+    '^  stream_server_address = "fd00::2"' setup --address '[fd00::2]:7443'
+check "over TLS" 0 "^  enable_tls_streaming = true" \
+    setup --address 192.168.100.2
+check "with the card's key" 0 '^  tls_key_file = "/pki/card.key"' \
+    setup --address 192.168.100.2 --tls /pki
 check "with the pause image made here" 0 "biga-pause:[0-9]" \
     setup --address 192.168.100.2
 check "it wants the card's own address" 1 "every address" \

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <stdint.h>
 
-#include "lib/http/httpd_h2_meter.h"
+#include "lib/h2/h2_meter.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* The splitter: the first byte is the kind and the cap, the second how the
  * rest is cut into calls.  Cut otherwise, the same comes out; no more is held
  * than allowed; and a list of which all parts are JSON is JSON. */
-#include "lib/base/jsplit.h"
+#include "lib/kube/jsplit.h"
 
 #include <assert.h>
 #include <string.h>

@@ -89,18 +89,29 @@ static void add_piece(struct helper_args *p, const char *data, const char *pad,
     add_n(p, str_text(&text), text.size);
 }
 
+size_t helper_args_pieces(size_t size)
+{
+    return (size + PIECE - 1) / PIECE;
+}
+
+void helper_args_add_pieces(struct helper_args *p, const char *data,
+                            size_t size, const char *pad)
+{
+    for (size_t at = 0; at < size; at += PIECE)
+        add_piece(p, data + at, pad + at,
+                  size - at < PIECE ? size - at : PIECE);
+}
+
 static void add_file(struct helper_args *p, const struct podspec_volume *v,
                      const struct podspec_file *f, const char *pad)
 {
     cleanup_free char *name = xasprintf("volumes/%s/%s", v->name, f->path);
     cleanup_free char *mode = xasprintf("%o", f->mode & 0777U);
-    cleanup_free char *n = xasprintf("%zu", (f->size + PIECE - 1) / PIECE);
+    cleanup_free char *n = xasprintf("%zu", helper_args_pieces(f->size));
     helper_args_add(p, name);
     helper_args_add(p, mode);
     helper_args_add(p, n);
-    for (size_t at = 0; at < f->size; at += PIECE)
-        add_piece(p, f->data + at, pad + at,
-                  f->size - at < PIECE ? f->size - at : PIECE);
+    helper_args_add_pieces(p, f->data, f->size, pad);
 }
 
 void helper_args_files(struct helper_args *p, const struct podspec *spec,

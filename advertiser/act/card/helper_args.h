@@ -23,6 +23,12 @@ void helper_args_init(struct helper_args *p, const char *word, const char *dir);
 void helper_args_fini(struct helper_args *p);
 void helper_args_add(struct helper_args *p, const char *text);
 
+/* How many pieces `size` bytes are; and those pieces, hidden under as many
+ * bytes from `pad` on. */
+size_t helper_args_pieces(size_t size);
+void helper_args_add_pieces(struct helper_args *p, const char *data,
+                            size_t size, const char *pad);
+
 /* Bytes of all files of the pod. */
 size_t helper_args_contents(const struct podspec *spec);
 /* Has it a volume in the card's memory, or one that is not? */

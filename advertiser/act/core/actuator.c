@@ -18,11 +18,11 @@
 #include "advertiser/act/core/worker.h"
 #include "advertiser/act/pod/files.h"
 #include "advertiser/act/pod/item.h"
-#include "advertiser/act/pod/rights.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/failpoint.h"
 #include "lib/io/log.h"
+#include "model/pod/rights.h"
 
 #define CARD_DIR "/var/lib/biga"
 

@@ -20,9 +20,9 @@
 #include "advertiser/act/machine/machine.h"
 #include "advertiser/act/pod/intents.h"
 #include "advertiser/act/pod/orphans.h"
-#include "advertiser/act/pod/rights.h"
 #include "lib/base/thread_safety.h"
 #include "model/pod/podspec.h"
+#include "model/pod/rights.h"
 
 enum {
     PLACES_KEPT = 64, /* also of those that are not there any more */

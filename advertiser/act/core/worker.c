@@ -20,11 +20,11 @@
 #include "advertiser/act/core/threads.h"
 #include "advertiser/act/core/unrecorded.h"
 #include "advertiser/act/machine/inventory.h"
-#include "advertiser/act/pod/rights.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/failpoint.h"
 #include "lib/io/log.h"
+#include "model/pod/rights.h"
 
 enum {
     SAVE_RETRY_MS = 1000,

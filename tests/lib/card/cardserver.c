@@ -1,5 +1,6 @@
 #include "tests/lib/card/cardserver_private.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -22,7 +23,7 @@ const struct cardserver_times cardserver_usual = {
 
 static void new_id(struct cardserver *s, char ret_id[65])
 {
-    (void)snprintf(ret_id, 65, "%064x", ++s->next_id);
+    (void)snprintf(ret_id, 65, "%032x%032x", s->number, ++s->next_id);
 }
 
 static struct sandbox *find_sandbox(struct cardserver *s, const char *id)
@@ -526,7 +527,10 @@ static int handle(void *ctx, const char *name, const void *data, size_t size,
 struct cardserver *cardserver_start(const struct h2_config *config,
                                     const struct cardserver_times *times)
 {
+    /* no two of a process give the same id */
+    static atomic_uint n_started;
     struct cardserver *s = xcalloc(1, sizeof *s);
+    s->number = atomic_fetch_add(&n_started, 1);
     s->times = *times;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->thawed, NULL);

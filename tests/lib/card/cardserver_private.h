@@ -46,6 +46,7 @@ struct cardserver {
     pthread_mutex_t lock;
     struct sandbox sandboxes[CARDSERVER_OBJECTS];
     struct container containers[CARDSERVER_OBJECTS];
+    unsigned number; /* of servers in this process */
     unsigned next_id, n_calls;
     int64_t taken_ns;
     unsigned called[METHODS]; /* of each method */

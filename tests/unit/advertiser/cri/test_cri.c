@@ -162,6 +162,7 @@ static void expect_container(const Cri__CreateContainerRequest *q)
     cr_expect_str_eq(q->config->envs[0]->key, "BIGA_RANK");
     cr_expect_str_eq(q->config->mounts[0]->host_path, "/run/biga/x");
     cr_expect(q->config->mounts[0]->readonly);
+    cr_expect_eq(q->config->mounts[0]->propagation, 2);
     cr_expect_eq(l->resources->cpu_quota, 200000);
     cr_expect_str_eq(l->resources->cpuset_cpus, "0-3");
     cr_expect_eq(l->security_context->run_as_user->value, 1000);
@@ -181,7 +182,8 @@ Test(cri, a_container_is_asked_for)
     static const char *const args[] = {"true"};
     static const char *const drop[] = {"ALL"};
     static const struct cri_pair env[] = {{"BIGA_RANK", "3"}};
-    static const struct cri_mount mounts[] = {{"/etc/x", "/run/biga/x", true}};
+    static const struct cri_mount mounts[] = {
+        {"/etc/x", "/run/biga/x", true, true}};
     const struct cri_container_config config = {
         .name = "main",
         .image = "biga-busybox:1",

@@ -190,3 +190,16 @@ Test(cardfile, files_are_named_in_errors)
               "%s", err.text);
     unlink(path);
 }
+
+Test(cardfile, the_addresses_that_it_names_are_told_in_order)
+{
+    cleanup_with(cardfile) struct cardfile *file = parsed(
+        "{\"cards\":[{\"match\":{\"pci\":\"18:00\"},\"arch\":\"arm64\"},"
+        "{\"match\":{\"id\":\"15b3:a2dc\"},\"arch\":\"arm64\"},"
+        "{\"match\":{\"pci\":\"0001:17:00.1\"},\"exclude\":true}]}");
+    struct pci_addr addrs[4];
+    cr_assert_eq(cardfile_addresses(file, addrs, 4), 2);
+    cr_expect_eq(addrs[0].bus, 0x18);
+    cr_expect_eq(addrs[1].domain, 1);
+    cr_assert_eq(cardfile_addresses(file, addrs, 1), 1);
+}

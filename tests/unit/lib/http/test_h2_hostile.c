@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "lib/base/mem.h"
-#include "lib/http/httpd_h2_meter.h"
+#include "lib/h2/h2_meter.h"
 #include "lib/io/clock.h"
 #include "tests/lib/http/h2rig.h"
 #include "tests/lib/http/rawclient.h"

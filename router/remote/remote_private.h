@@ -1,0 +1,150 @@
+/* remote_private - what the files of remote share: remote.c begins and ends it
+ * and has what others read, remote_thread.c asks it again and again,
+ * remote_list.c reads what it says, remote_call.c carries calls, remote_make.c
+ * those that make something, remote_sweep.c removes what is of nobody,
+ * remote_events.c hears of changes; remote_view.c and remote_saved.c have views.
+ *
+ * One lock, never held over a call; a view is changed by nobody. */
+#ifndef BIGA_ROUTER_REMOTE_REMOTE_PRIVATE_H
+#define BIGA_ROUTER_REMOTE_REMOTE_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "advertiser/act/card/labels.h"
+#include "lib/base/strmap.h"
+#include "router/keep/sweep.h"
+#include "router/remote/remote.h"
+
+enum {
+    REMOTE_GAP_MS = 10, /* between the beginnings of two lists */
+    REMOTE_STACK = 256 << 10,
+    REMOTE_THREADS = 3,
+    REMOTE_TOUCHED_MAX = 256, /* more: all statuses are asked for anew */
+    REMOTE_ASKED_MS = 60000,  /* who asked for stats so long ago wants none */
+    REMOTE_SAVE_MS = 1000,    /* between two times that a view is saved */
+};
+
+/* A status as it came, shared by views. */
+struct remote_blob {
+    atomic_uint refs;
+    size_t size;
+    char data[];
+};
+struct remote_blob *remote_blob(struct proto_bytes bytes);
+struct remote_blob *remote_blob_ref(struct remote_blob *b);
+void remote_blob_unref(struct remote_blob *b); /* NULL allowed */
+
+/* What one was when it was listed last. */
+struct remote_item {
+    char id[KEPT_ID_MAX + 1], sandbox_id[KEPT_ID_MAX + 1];
+    bool sandbox, slow; /* its status had no answer in time */
+    uint32_t state;
+    struct remote_blob *status; /* NULL: none, or there was no room for it */
+};
+struct remote_view {
+    atomic_uint refs;
+    int64_t time_ms;
+    struct remote_blob *lists[2]; /* sandboxes, containers; NULL none yet */
+    size_t n;
+    struct remote_item *items; /* by id */
+};
+struct remote_view *remote_view_create(void);
+const struct remote_item *remote_view_item(const struct remote_view *v,
+                                           const char *id);
+struct remote_stats {
+    atomic_uint refs;
+    int64_t time_ms;
+    struct remote_blob *lists[2]; /* of sandboxes, of containers */
+};
+
+/* A call that is under way, in remote_call(). */
+struct remote_calling {
+    struct remote_calling *next;
+    const struct remote_ask *ask;
+    struct grpc *grpc;
+    bool cut; /* the remote was lost, or the router stops */
+};
+
+struct remote {
+    struct remote_config config;
+    char cluster[CRI_TEXT_MAX], node[CRI_TEXT_MAX], spared[CRI_TEXT_MAX];
+    struct cri_pair labels[2];
+    char *saved; /* the file; NULL: none */
+
+    pthread_mutex_t lock;
+    pthread_cond_t wake;  /* the thread */
+    pthread_cond_t news;  /* who waits for it, or for his turn */
+    pthread_cond_t sweep; /* that thread */
+    bool stopping;
+    pthread_t threads[REMOTE_THREADS];
+    size_t n_threads;
+
+    struct health health;
+    bool judged; /* it has answered, or not, once */
+    char reason[ACT_MESSAGE_MAX];
+    int64_t since_ms; /* it is not ready */
+
+    struct remote_view *view;
+    uint64_t n_begun, n_done; /* lists; of the newest that is in the view */
+    uint64_t n_wanted;        /* one of that number is to be begun at once */
+    int64_t list_ms;          /* the next is due; the last one began */
+    int64_t begun_ms;
+    bool events;  /* it tells them: lists are rare */
+    bool deaf;    /* not all of them */
+    bool stirred; /* an event, or a call of ours, since the last list began */
+    char touched[REMOTE_TOUCHED_MAX][KEPT_ID_MAX + 1];
+    size_t n_touched;
+
+    struct remote_stats *stats;
+    int64_t stats_asked_ms, stats_ms; /* the last time; the next is due */
+
+    struct sweep sweeping;
+
+    struct grpc *grpc; /* of the thread */
+    struct grpc_hub *hub;
+    struct remote_calling *calls;
+    size_t n_calls;
+    struct grpc *idle[REMOTE_IDLE_MAX];
+    size_t n_idle;
+};
+
+struct cri_pairs remote_labels(const struct remote *r);
+
+/* --- remote_list.c: blocks, on the thread ------------------------------------ */
+
+/* What one listing brought; all of it is the caller's. */
+struct remote_listed {
+    struct seen seen; /* sorted */
+    struct remote_view *view;
+    uint64_t mark; /* of keep, before it was begun */
+};
+void remote_listed_fini(struct remote_listed *l);
+/* `old` is the view of before, `touched` ids whose status is to be asked for
+ * whatever it was; NULL: all. */
+struct remote_touched {
+    char (*ids)[KEPT_ID_MAX + 1];
+    size_t n;
+};
+int remote_list(struct remote *r, const struct remote_view *old,
+                const struct remote_touched *touched, unsigned ms,
+                struct remote_listed *ret_listed, struct error *err);
+int remote_list_stats(struct remote *r, unsigned ms,
+                      struct remote_stats **ret_stats, struct error *err);
+/* Both lists of that pod, asked for at once by remote_call(). */
+int remote_look(struct remote *r, const char *uid, unsigned ms,
+                struct seen *ret_seen, struct error *err);
+/* The same for one item, and no answer; one that is not there is a success. */
+int remote_call_id(struct remote *r, enum method_id method, const char *id,
+                   unsigned ms, struct error *err);
+
+/* --- threads ------------------------------------------------------------------ */
+
+void *remote_thread(void *remote);
+void *remote_sweep_thread(void *remote);
+void *remote_events_thread(void *remote);
+/* With the lock: calls that are under way end; look soon what is there. */
+void remote_cut_calls(struct remote *r);
+void remote_want_list(struct remote *r);
+
+#endif

@@ -1,0 +1,225 @@
+#include "router/serve/serve.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
+#include "router/serve/serve_guess.h"
+
+struct far *serve_far(struct serve *s, const char *name)
+{
+    for (size_t i = 0; i < s->n_fars; i++)
+        if (strcmp(remote_name(s->fars[i].remote), name) == 0)
+            return &s->fars[i];
+    return NULL;
+}
+
+/* --- settings ----------------------------------------------------------------
+ */
+
+static const char *keep_text(struct serve *s, const char *text)
+{
+    return text ? arena_strndup(&s->arena, text, strlen(text)) : NULL;
+}
+
+static void copy_config(struct serve *s, const struct serve_config *from)
+{
+    struct serve_config *c = &s->config;
+    *c = *from;
+    const char **const texts[] = {
+        &c->listen,       &c->home,           &c->state,
+        &c->kubelet_dir,  &c->pod_logs,       &c->node,
+        &c->cluster,      &c->handler,        &c->remote_handler,
+        &c->helper_image, &c->default_remote, &c->card_dir,
+        &c->hooks,
+    };
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        *texts[i] = keep_text(s, *texts[i]);
+    const char **paths = arena_alloc(&s->arena,
+                                     (c->n_host_paths + 1) * sizeof *paths);
+    for (size_t i = 0; i < c->n_host_paths; i++)
+        paths[i] = keep_text(s, from->host_paths[i]);
+    c->host_paths = paths;
+    c->places = NULL;
+    s->home_url = xasprintf("unix://%s", c->home);
+}
+
+/* --- remotes -------------------------------------------------------------------
+ */
+
+/* "tcp://HOST:PORT"; a host that is an address is that of pods, too. */
+static void read_host(struct far *far, const char *endpoint)
+{
+    struct in_addr v4;
+    struct in6_addr v6;
+    /* a unix socket's is this machine (tests) */
+    const char *at = strncmp(endpoint, "tcp://", 6) == 0 ? endpoint + 6
+                                                         : "127.0.0.1:0";
+    const char *colon = strrchr(at, ':');
+    size_t size = colon ? (size_t)(colon - at) : 0;
+    if (size >= 2 && *at == '[') {
+        at++;
+        size -= 2;
+    }
+    if (size > ACT_NAME_MAX)
+        size = 0;
+    memcpy(far->host, at, size);
+    far->host[size] = '\0';
+    if (inet_pton(AF_INET, far->host, &v4) == 1 ||
+        inet_pton(AF_INET6, far->host, &v6) == 1)
+        memcpy(far->address, far->host, size + 1);
+}
+
+/* Streams of one that is away would hang. */
+static void on_health(void *ctx, struct remote *r, enum act_health health)
+{
+    struct far *far = ctx;
+    struct serve *s = far->s;
+    bool lost = health == ACT_LOST;
+    log_event(lost ? LOG_WARN : LOG_INFO, "remote-health", "remote",
+              remote_name(r), "health", act_health_name(health), NULL);
+    if (health != ACT_SUSPECT)
+        serve_heard(far);
+    if (s->logs)
+        log_copier_cut(s->logs, remote_name(r), lost);
+    if (lost && s->streams)
+        stream_relay_cut_remote(s->streams, remote_name(r),
+                                "its card does not answer");
+}
+
+static int start_far(struct serve *s, const struct act_place *place,
+                     struct error *err)
+{
+    struct far *far = &s->fars[s->n_fars];
+    const struct helper_config helper = {.image = s->config.helper_image,
+                                         .card_dir = s->config.card_dir,
+                                         .cluster = s->config.cluster,
+                                         .node = s->config.node,
+                                         .remote = place->name};
+    const struct remote_config config = {.place = *place,
+                                         .cluster = s->config.cluster,
+                                         .node = s->config.node,
+                                         .spared = HELPER_UID,
+                                         .keep = s->keep,
+                                         .probe_ms = s->config.probe_ms,
+                                         .lost_ms = s->config.lost_ms,
+                                         .changed = serve_event_changed,
+                                         .health = on_health,
+                                         .ctx = far};
+    far->s = s;
+    read_host(far, place->endpoint);
+    (void)pthread_mutex_init(&far->preparing, NULL);
+    far->lines = lines_create(place);
+    far->helper = helper_create(&helper);
+    s->n_fars++;
+    return remote_start(&config, &far->remote, err);
+}
+
+/* --- from start to end ----------------------------------------------------------
+ */
+
+static int open_keep(struct serve *s, struct error *err)
+{
+    const struct keep_config config = {.dir = s->config.state,
+                                       .pod_logs = s->config.pod_logs};
+    int r = keep_open(&config, &s->keep, err);
+    if (r < 0)
+        return r;
+    cleanup_with(keep_view) struct keep_view *v = keep_view(s->keep);
+    s->began_empty = keep_view_count(v) == 0;
+    return 0;
+}
+
+static int open_server(struct serve *s, struct error *err)
+{
+    const struct grpcd_config config = {.path = s->config.listen,
+                                        .take_over = true,
+                                        .route = serve_route,
+                                        .ctx = s};
+    struct act_place home = {.name = "home"};
+    int r = grpcd_create(&config, &s->server, err);
+    if (r == 0)
+        r = grpcd_relay_create(s->server, s->config.home,
+                               "the runtime of this machine", &s->home, err);
+    (void)snprintf(home.endpoint, sizeof home.endpoint, "%s", s->home_url);
+    s->home_lines = lines_create(&home);
+    return r;
+}
+
+static int open_all(struct serve *s, const struct serve_config *config,
+                    struct error *err)
+{
+    const struct stream_relay_config usual = {0};
+    int r = open_keep(s, err);
+    if (r == 0)
+        r = open_server(s, err);
+    if (r == 0)
+        r = stream_relay_start(&usual, &s->streams, err);
+    if (r == 0)
+        r = serve_files_open(s, err);
+    for (size_t i = 0; r == 0 && i < config->n_places; i++)
+        r = start_far(s, &config->places[i], err);
+    if (r < 0)
+        return r;
+    serve_files_adopt(s);
+    serve_hear_all(s);
+    return grpcd_start(s->server, err);
+}
+
+int serve_start(const struct serve_config *config, struct serve **ret_serve,
+                struct error *err)
+{
+    struct serve *s = xcalloc(1, sizeof *s);
+    copy_config(s, config);
+    (void)pthread_mutex_init(&s->hearing, NULL);
+    clock_wait_init(&s->heard);
+    s->events = event_feed_create();
+    s->exits = exits_create(s);
+    int r = open_all(s, config, err);
+    if (r < 0)
+        serve_stop(s, 0);
+    else
+        *ret_serve = s;
+    return r;
+}
+
+static void close_fars(struct serve *s)
+{
+    for (size_t i = 0; i < s->n_fars; i++) {
+        remote_destroy(s->fars[i].remote);
+        lines_destroy(s->fars[i].lines);
+        helper_destroy(s->fars[i].helper);
+        free(s->fars[i].made);
+        (void)pthread_mutex_destroy(&s->fars[i].preparing);
+    }
+}
+
+/* First those that call, then those that are called. */
+void serve_stop(struct serve *s, unsigned drain_ms)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; drain_ms == 0 && i < s->n_fars; i++)
+        remote_stop(s->fars[i].remote);
+    if (s->server)
+        grpcd_stop(s->server, drain_ms);
+    for (size_t i = 0; i < s->n_fars; i++)
+        remote_stop(s->fars[i].remote);
+    serve_files_stop(s);
+    stream_relay_stop(s->streams);
+    exits_destroy(s->exits);
+    serve_files_close(s);
+    grpcd_destroy(s->server);
+    close_fars(s);
+    event_feed_destroy(s->events);
+    keep_close(s->keep);
+    lines_destroy(s->home_lines);
+    (void)pthread_mutex_destroy(&s->hearing);
+    (void)pthread_cond_destroy(&s->heard);
+    free(s->home_url);
+    arena_fini(&s->arena);
+    free(s);
+}

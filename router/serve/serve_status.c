@@ -1,0 +1,145 @@
+/* Statuses and stats of one sandbox or container, and the home's Status. */
+#include <errno.h>
+#include <string.h>
+
+#include "router/serve/serve_guess.h"
+#include "router/serve/serve_job.h"
+
+/* --- Status --------------------------------------------------------------------
+ */
+
+static int tell(void *ctx, const char *message, size_t size,
+                struct str *ret_message, struct error *err)
+{
+    const struct serve *s = ctx;
+    return told_status((struct proto_bytes){message, size}, s->config.handler,
+                       ret_message, err);
+}
+
+void serve_tell_status(void *ctx, struct grpcd_call *call)
+{
+    struct serve *s = ctx;
+    const struct grpcd_edit edit = {.reply = tell, .ctx = s};
+    grpcd_relay_edit(call, s->home, &edit);
+}
+
+/* --- of one ----------------------------------------------------------------------
+ */
+
+/* The reply as it came: what is known, or what the remote says now. */
+static int raw_status(struct job *j, struct str *ret_reply, struct error *err)
+{
+    cleanup_with(remote_view) struct remote_view *v =
+        remote_view(j->far->remote);
+    struct proto_bytes had = remote_view_status(v, j->req.id);
+    cleanup_str struct str request = STR_INIT(REQUEST_TEXT_MAX);
+    if (had.size)
+        str_add_n(ret_reply, had.data, had.size);
+    else if (serve_is_silent(j->far) && j->kept)
+        serve_guess_status(j->kept, ret_reply);
+    if (ret_reply->size)
+        return 0;
+    proto_add_text(&request, CRI_ContainerStatusRequest_container_id,
+                   j->req.id);
+    return job_call(j, &request, job_left_ms(j, SERVE_STATUS_MS), ret_reply,
+                    err);
+}
+
+static int status_told(struct job *j, struct proto_bytes raw, struct str *reply,
+                       struct error *err)
+{
+    struct knowing k;
+    knowing_init(&k, j->far);
+    const struct known_sandbox *s = NULL;
+    const struct known_container *c = NULL;
+    int r;
+    if (j->m->id == METHOD_POD_SANDBOX_STATUS)
+        s = k.known.sandbox(k.known.ctx, j->req.id);
+    else
+        c = k.known.container(k.known.ctx, j->req.id);
+    if (s)
+        r = from_remote_sandbox_status(raw, s, &k.known, reply, err);
+    else if (c)
+        r = from_remote_container_status(raw, c, reply, err);
+    else
+        r = job_refuse(j, err, GRPC_NOT_FOUND, NULL, "%s is not there any more",
+                       j->req.id);
+    knowing_fini(&k);
+    return r;
+}
+
+/* One whose log is not here yet is told as running still. */
+static int hide_exit(struct job *j, struct str *reply)
+{
+    cleanup_str struct str shown = STR_INIT(SERVE_REPLY_MAX);
+    struct proto_bytes told = {str_text(reply), reply->size};
+    if (j->m->id != METHOD_CONTAINER_STATUS || !exits_has_ended(told) ||
+        exits_seen(j->s->exits, j->far, j->req.id))
+        return 0;
+    int r = exits_hide(told, &shown);
+    if (r == 0) {
+        str_reset(reply);
+        str_move(reply, &shown);
+    }
+    return r;
+}
+
+static int status(struct job *j, struct str *reply, struct error *err)
+{
+    cleanup_str struct str raw = STR_INIT(SERVE_REPLY_MAX);
+    raw.soft = true;
+    int r = serve_need_far(j, err);
+    if (r == 0)
+        r = raw_status(j, &raw, err);
+    if (r < 0)
+        return r;
+    j->code = GRPC_INTERNAL;
+    r = status_told(j, (struct proto_bytes){str_text(&raw), raw.size}, reply,
+                    err);
+    return r < 0 ? r : hide_exit(j, reply);
+}
+
+void serve_status_by_id(struct job *j)
+{
+    struct error err = {0};
+    cleanup_str struct str reply = STR_INIT(SERVE_REPLY_MAX);
+    reply.soft = true;
+    if (status(j, &reply, &err) < 0)
+        job_fail(j, &err);
+    else
+        job_answer(j, &reply);
+}
+
+/* --- stats -----------------------------------------------------------------------
+ */
+
+static int stats(struct job *j, struct str *reply, struct error *err)
+{
+    cleanup_str struct str request = STR_INIT(REQUEST_SIZE_MAX);
+    cleanup_str struct str raw = STR_INIT(SERVE_REPLY_MAX);
+    struct proto_bytes message = job_message(j);
+    struct knowing k;
+    raw.soft = true;
+    str_add_n(&request, message.data, message.size);
+    int r = serve_need_far(j, err);
+    if (r == 0)
+        r = job_call(j, &request, job_left_ms(j, SERVE_STATUS_MS), &raw, err);
+    if (r < 0)
+        return r;
+    knowing_init(&k, j->far);
+    r = from_remote_stats(j->m, (struct proto_bytes){str_text(&raw), raw.size},
+                          &k.known, reply, err);
+    knowing_fini(&k);
+    return r;
+}
+
+void serve_stats_by_id(struct job *j)
+{
+    struct error err = {0};
+    cleanup_str struct str reply = STR_INIT(SERVE_REPLY_MAX);
+    reply.soft = true;
+    if (stats(j, &reply, &err) < 0)
+        job_fail(j, &err);
+    else
+        job_answer(j, &reply);
+}

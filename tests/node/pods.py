@@ -1,0 +1,121 @@
+"""Pods as people write them, and kubectl commands that go on for a while."""
+import os
+import pty
+import subprocess
+import threading
+
+import images
+from proc import Ended, wait_for
+
+
+def sh(script, name="main", **more):
+    """A container that runs a script."""
+    return {"name": name, "image": images.BASE,
+            "imagePullPolicy": "IfNotPresent",
+            "command": ["/bin/sh", "-c", script], **more}
+
+
+def pod(name, *containers, labels=None, annotations=None, **spec):
+    """A Pod in namespace default."""
+    return {"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": name, "namespace": "default",
+                         "labels": labels or {"app": name},
+                         "annotations": annotations or {}},
+            "spec": {"terminationGracePeriodSeconds": 2,
+                     "containers": list(containers), **spec}}
+
+
+# what a first process without a trap does not do: end on SIGTERM
+WAIT = "trap 'echo told; exit 0' TERM; while :; do sleep 1 & wait $!; done"
+
+
+def status_of(found, name="main"):
+    """The status of a container of a Pod."""
+    status = found["status"]
+    for kind in ("containerStatuses", "initContainerStatuses",
+                 "ephemeralContainerStatuses"):
+        for one in status.get(kind) or ():
+            if one["name"] == name:
+                return one
+    raise KeyError(f"{found['metadata']['name']} has no status of {name}")
+
+
+def is_ready(found):
+    """Whether a Pod is ready; raises with why it is not."""
+    for kind in found["status"].get("conditions", ()):
+        if kind["type"] == "Ready":
+            assert kind["status"] == "True", [
+                c.get("state") for c in
+                found["status"].get("containerStatuses", ())]
+            return True
+    raise AssertionError(f"has no condition: {found['status']}")
+
+
+class Talk:
+    """A command that reads and writes for a while; terminal: on one."""
+
+    def __init__(self, argv, terminal=False):
+        self.got, self.lock = b"", threading.Lock()
+        self.argv, ends = argv, (None, None)
+        if terminal:
+            ends = pty.openpty()
+        self.child = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", *argv],
+            stdin=ends[1] if terminal else subprocess.PIPE,
+            stdout=ends[1] if terminal else subprocess.PIPE,
+            stderr=subprocess.STDOUT, start_new_session=terminal)
+        if terminal:
+            os.close(ends[1])
+        self.to = ends[0] if terminal else self.child.stdin.fileno()
+        self.out = ends[0] if terminal else self.child.stdout.fileno()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self):
+        while True:
+            try:
+                data = os.read(self.out, 65536)
+            except OSError:  # of a terminal that nobody has any more
+                return
+            if not data:
+                return
+            with self.lock:
+                self.got += data
+
+    @property
+    def text(self):
+        with self.lock:
+            return self.got.decode("utf-8", "replace")
+
+    def write(self, text):
+        os.write(self.to, text.encode())
+
+    def close_input(self):
+        self.child.stdin.close()
+
+    def wait_text(self, text):
+        """Until it has said that; all that it has said."""
+        def said():
+            if text in self.text:
+                return True
+            if self.child.poll() is not None:
+                self.reader.join(5)
+                if text not in self.text:
+                    raise Ended(f"{' '.join(self.argv[3:])}: ended with "
+                                f"{self.child.returncode}: {self.text}")
+            assert text in self.text, self.text[-400:]
+            return True
+        wait_for(f"it says {text!r}", said)
+        return self.text
+
+    def wait(self):
+        """Its exit status."""
+        wait_for(f"{' '.join(self.argv[3:])} ends",
+                 lambda: self.child.poll() is not None)
+        self.reader.join()
+        return self.child.returncode
+
+    def end(self):
+        if self.child.poll() is None:
+            self.child.kill()
+        self.child.wait()
