@@ -10,6 +10,10 @@ command -v dpkg-deb dpkg-shlibdeps >/dev/null || {
     exit 77
 }
 
+quietly() {
+    "$@" && echo "done"
+}
+
 check "the package is made" 0 "building package .biga-node." \
     deploy/package/deb "$BIGA_BUILD" "$work"
 deb=$(echo "$work"/biga-node_*.deb)
@@ -17,16 +21,18 @@ check "its programs need libraries that are named" 0 "libnghttp2.*libsqlite3" \
     dpkg-deb --field "$deb" Depends
 check "settings stay when it is upgraded" 0 "^/etc/biga/cri.env$" \
     dpkg-deb --info "$deb" conffiles
-check "it unpacks" 0 "" dpkg-deb --raw-extract "$deb" "$work/root"
+check "it unpacks" 0 "^done$" quietly \
+    dpkg-deb --raw-extract "$deb" "$work/root"
 for program in biga-advertiser biga-cri biga; do
     check "$program runs" 0 "^$program [0-9.]+$" \
         "$work/root/usr/bin/$program" --version
     check "$program has a manual page" 0 "^\.TH" \
         zcat "$work/root/usr/share/man/man1/$program.1.gz"
 done
-check "what runs after an upgrade can be read by sh" 0 "" \
+check "what runs after an upgrade can be read by sh" 0 "^done$" quietly \
     sh -n "$work/root/DEBIAN/postinst"
-check "and what runs before a removal" 0 "" sh -n "$work/root/DEBIAN/prerm"
+check "and what runs before a removal" 0 "^done$" quietly \
+    sh -n "$work/root/DEBIAN/prerm"
 
 starts() { # unit: the program that it starts is in the package
     local path
@@ -51,7 +57,8 @@ writable() {
     grep -q -- /var/lib/biga-cri "$work/help" &&
         grep -q '^StateDirectory=biga-cri$' deploy/systemd/biga-cri.service
 }
-check "biga-cri.service may write where biga-cri does" 0 "" writable
+check "biga-cri.service may write where biga-cri does" 0 "^done$" \
+    quietly writable
 check "the kubelet is told where biga-cri listens" 0 \
     "^containerRuntimeEndpoint: unix:///run/biga/cri.sock$" \
     cat deploy/kubelet/kubeletconfiguration+merge.yaml
@@ -59,15 +66,16 @@ check "which is its default" 0 "unix:///run/biga/cri.sock" \
     "$BIGA_BUILD/biga-cri" --help
 
 verify() { # systemd's own check, in which only our units count
-    mkdir -p "$work/units" && cp "$work/root"/lib/systemd/system/biga-*.service \
-        "$work/units" || return 1
+    mkdir -p "$work/units" &&
+        cp "$work/root"/lib/systemd/system/biga-*.service "$work/units" ||
+        return 1
     sed -i "s,=/usr/bin/,=$work/root/usr/bin/," "$work"/units/*.service
     systemd-analyze verify --man=no --recursive-errors=no \
         "$work"/units/*.service 2>&1 | grep "$work/units" && return 1
     return 0
 }
 if command -v systemd-analyze >/dev/null; then
-    check "systemd understands the units" 0 "" verify
+    check "systemd understands the units" 0 "^done$" quietly verify
 else
     echo "ok - systemd understands the units # SKIP no systemd-analyze"
 fi
