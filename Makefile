@@ -215,7 +215,7 @@ $(BUILD)/cards/%: $(BUILD)/obj/tests/cards/%.o $(TEST_LIBS)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(TEST_SOME)
 
--include $(shell find $(BUILD) build-fp -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj build-fp/obj -name '*.d' -type f 2>/dev/null)
 
 # --- show and test --------------------------------------------------------
 export BIGA_BUILD := $(BUILD)
