@@ -13,7 +13,8 @@
 struct merging {
     struct serve *s;
     const struct method *m;
-    struct far *far; /* the present one */
+    struct far *far;         /* the present one */
+    const struct str *stats; /* as each remote says them now; or NULL */
     struct list_item *items;
     size_t n, cap;
     size_t ends[SERVE_REMOTES_MAX];  /* of each remote's items */
@@ -74,8 +75,11 @@ static void add_reply(struct merging *m, struct proto_bytes raw)
 
 static void add_far(struct merging *m, struct far *far)
 {
+    const struct str *now = m->stats ? &m->stats[far - m->s->fars] : NULL;
     m->far = far;
-    if (is_stats(m->m)) {
+    if (now && now->size) {
+        add_reply(m, (struct proto_bytes){str_text(now), now->size});
+    } else if (is_stats(m->m)) {
         cleanup_with(remote_stats) struct remote_stats *s =
             remote_stats(far->remote);
         add_reply(m, remote_stats_list(s, m->m));
@@ -111,14 +115,21 @@ static int tell(const struct merging *m, const struct request_filter *filter,
     return r;
 }
 
-static int merge(struct serve *s, const struct method *m,
-                 const struct request_filter *filter, struct proto_bytes home,
+struct asked {
+    struct serve *s;
+    const struct method *m;
+    struct request req;
+    struct str stats[SERVE_REMOTES_MAX];
+};
+
+static int merge(const struct asked *a, struct proto_bytes home,
                  struct str *out, struct error *err)
 {
-    struct merging to = {.s = s, .m = m};
+    struct serve *s = a->s;
+    struct merging to = {.s = s, .m = a->m, .stats = a->stats};
     for (size_t i = 0; i < s->n_fars; i++)
         add_far(&to, &s->fars[i]);
-    int r = tell(&to, filter, home, out, err);
+    int r = tell(&to, &a->req.filter, home, out, err);
     free(to.items);
     arena_fini(&to.arena);
     return r;
@@ -127,15 +138,11 @@ static int merge(struct serve *s, const struct method *m,
 /* --- a list in one message ----------------------------------------------------
  */
 
-struct asked {
-    struct serve *s;
-    const struct method *m;
-    struct request req;
-};
-
 static void asked_free(void *ctx)
 {
     struct asked *a = ctx;
+    for (size_t i = 0; i < a->s->n_fars; i++)
+        str_fini(&a->stats[i]);
     request_fini(&a->req);
     free(a);
 }
@@ -159,7 +166,7 @@ static int add_remotes(void *ctx, const char *message, size_t size,
 {
     struct asked *a = ctx;
     const struct proto_bytes home = {message, size};
-    int r = merge(a->s, a->m, &a->req.filter, home, ret_message, err);
+    int r = merge(a, home, ret_message, err);
     if (r == -EMSGSIZE) { /* the kubelet will say so itself */
         str_reset(ret_message);
         str_add_n(ret_message, message, size);
@@ -168,12 +175,33 @@ static int add_remotes(void *ctx, const char *message, size_t size,
     return r;
 }
 
+/* Whoever asks for numbers wants those of now, and waits for them; a remote
+ * that does not say them at once has said some before. */
+static void ask_stats(struct asked *a, struct grpcd_call *call)
+{
+    for (size_t i = 0; i < a->s->n_fars; i++) {
+        struct remote *r = a->s->fars[i].remote;
+        const struct remote_ask ask = {
+            .method = a->m,
+            .request = {"", 0},
+            .ms = grpcd_call_left_ms(call, SERVE_STATS_MS)};
+        struct grpc_end end = {.code = -1};
+        str_init(&a->stats[i], SERVE_REPLY_MAX);
+        a->stats[i].soft = true;
+        if (remote_health(r, NULL) != ACT_READY ||
+            remote_call(r, &ask, &a->stats[i], &end, NULL) < 0)
+            str_reset(&a->stats[i]);
+    }
+}
+
 void serve_list(void *ctx, struct grpcd_call *call)
 {
     struct serve *s = ctx;
     struct asked *a = s->n_fars ? asked_of(s, call) : NULL;
     const struct grpcd_edit edit = {
         .reply = add_remotes, .done = asked_free, .ctx = a};
+    if (a && is_stats(a->m))
+        ask_stats(a, call);
     if (a)
         grpcd_relay_edit(call, s->home, &edit);
     else
@@ -194,8 +222,7 @@ static void end_stream(struct asked *a, struct grpcd_call *call)
     cleanup_str struct str out = STR_INIT(SERVE_REPLY_MAX);
     struct error err = {0};
     out.soft = true;
-    int r = merge(a->s, a->m, &a->req.filter, (struct proto_bytes){"", 0}, &out,
-                  &err);
+    int r = merge(a, (struct proto_bytes){"", 0}, &out, &err);
     if (r == 0 && out.size)
         r = grpcd_call_send(call, out.data, out.size);
     if (r < 0 && err.text[0])

@@ -27,6 +27,7 @@
 enum {
     SERVE_FRESH_MS = 2000,  /* for a list after a change; then without it */
     SERVE_STATUS_MS = 2000, /* of one that is not known yet */
+    SERVE_STATS_MS = 1000,  /* of one remote; then those of before */
     SERVE_EXEC_MS = 600000, /* of a command without a time of its own */
     SERVE_MARGIN_MS = 5000, /* for a runtime to say that it was too late */
     SERVE_HEAR_MS = 1500,   /* at the start, for remotes to be listed */

@@ -198,5 +198,8 @@ void serve_route(void *ctx, const struct grpcd_call *call,
         ret_route->handle = serve_list_stream;
     } else {
         ret_route->handle = m->way == METHOD_MERGE ? serve_list : take;
+        if (m->id == METHOD_LIST_CONTAINER_STATS ||
+            m->id == METHOD_LIST_POD_SANDBOX_STATS)
+            ret_route->how = GRPCD_LONG; /* asks remotes */
     }
 }

@@ -244,7 +244,9 @@ class Router:
             "home": host.endpoint,
             "state": host.path("biga-cri"),
             "card-file": rig.rack.card_file(),
-            "node": NODE, **settings}
+            "node": NODE,
+            "allow": "SYS_PTRACE",  # for kubectl debug --profile=general
+            **settings}
         self.process = None
 
     def start(self):

@@ -121,11 +121,13 @@ def test_forward(t, p):
         talk.wait_text("Forwarding from 127.0.0.1:")
         port = re.search(r"127\.0\.0\.1:(\d+)", talk.text).group(1)
         for _ in range(5):
-            assert fetch("127.0.0.1", port) == f"hello from {name}\n"
+            assert fetch("127.0.0.1", port) == \
+            f"hello from {p.hostname(name)}\n"
         talk.end()
     with t.check("and so does its address"):
         address = p.r.pod(name)["status"]["podIP"]
-        assert fetch(address, 8080) == f"hello from {name}\n"
+        assert fetch(address, 8080) == \
+            f"hello from {p.hostname(name)}\n"
         p.gone(name)
 
 
