@@ -7,7 +7,6 @@
 enum { PAD_ID = (CARD_PAD_ID_SIZE - 1) / 2 };
 
 /* --- folder.c ------------------------------------------------------------- */
-
 /* Open the folder that `path`, a name that is ok, leads to from `dir`, which
  * is taken over. */
 int card_open_below(int dir, const char *path, bool make, struct error *err);
@@ -19,7 +18,6 @@ int card_write(int fd, const unsigned char *data, size_t size);
 int card_open_file(const char *path, struct error *err);
 
 /* --- pad.c ---------------------------------------------------------------- */
-
 struct pad {
     unsigned char *data; /* NULL: none, nothing is hidden */
     size_t at, size;

@@ -34,7 +34,6 @@ const char *h2_fields_get(const struct h2_fields *f, const char *name);
 /* The next one after `*at`, which begins with 0; false at the end. */
 bool h2_fields_next(const struct h2_fields *f, size_t *at,
                     const char **ret_name, const char **ret_value);
-
 /* Borrows both; nghttp2 copies them. */
 nghttp2_nv h2_nv(const char *name, const char *value);
 

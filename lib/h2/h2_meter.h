@@ -1,6 +1,5 @@
 /* h2_meter - watches what a client sends over an HTTP/2 connection, frame
  * by frame, and what that may cost.  Pure.
- *
  * Frames that carry no request (PING, SETTINGS, RST_STREAM, PRIORITY, empty
  * DATA, unknown ones …) are paid from a budget that fills up with time; a
  * client that lives on them has none left soon. */
@@ -16,9 +15,7 @@ enum {
     H2_FRAME_HEAD = 9, /* (4.1) */
     H2_BUDGET_MAX = 1000,
     H2_BUDGET_PER_S = 100,
-    /* What a sent DATA frame gives back: the client tells with WINDOW_UPDATEs
-     * of its stream and of the connection that it has read it, crypto/http2 of
-     * Go for each 4 KiB. */
+    /* a sent DATA frame gives back: WINDOW_UPDATEs tell that it was read */
     H2_BUDGET_PER_DATA = 8,
 };
 
@@ -31,7 +28,6 @@ struct h2_meter {
     unsigned budget;
     int64_t filled_ms;
 };
-
 void h2_meter_init(struct h2_meter *m, int64_t now_ms);
 /* These bytes came.  False: the budget is used up. */
 bool h2_meter_feed(struct h2_meter *m, const void *data, size_t size,

@@ -1,5 +1,4 @@
-/* keepdb_private - what the files of keepdb share: keepdb.c has the rows,
- * keepdb_open.c opens the database, keepdb_secret.c the secret beside it. */
+/* keepdb_private - what keepdb.c, keepdb_open.c, keepdb_secret.c share. */
 #ifndef BIGA_ROUTER_KEEP_KEEPDB_PRIVATE_H
 #define BIGA_ROUTER_KEEP_KEEPDB_PRIVATE_H
 
@@ -29,13 +28,11 @@ struct keepdb {
     struct kept_secret secret;
     bool is_new;
 };
-
 /* A row as it was saved from a damaged file. */
 int keepdb_put_row(struct keepdb *db, const char *key, const char *text,
                    struct error *err);
 /* A commit of nothing, that counts. */
 int keepdb_touch(struct keepdb *db, struct error *err);
-
 /* The one in `dir`, or a new one, durable; NULL: in memory. */
 int keepdb_load_secret(const char *dir, struct kept_secret *ret_secret,
                        bool *ret_is_new, struct error *err);

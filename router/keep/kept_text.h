@@ -1,7 +1,6 @@
 /* kept_text - a kept record as text: in the database, and as the annotation
  * biga.dev/kept on what a remote has, from which the map is made again when it
  * is lost.  Pure.
- *
  * A remote may give back any text, and what is in it leads to files that the
  * kubelet reads.  So the annotation is sealed with a secret of this node. */
 #ifndef BIGA_ROUTER_KEEP_KEPT_TEXT_H
@@ -15,7 +14,6 @@
 #include "router/keep/kept.h"
 
 #define KEPT_ANNOTATION "biga.dev/kept"
-
 enum {
     KEPT_SECRET_SIZE = 32,
     KEPT_TEXT_MAX = 512 << 10,  /* bytes of a record in the database */
@@ -26,13 +24,11 @@ enum {
 struct kept_secret {
     unsigned char bytes[KEPT_SECRET_SIZE];
 };
-
 /* JSON, appended to `out`. */
 void kept_text_write(const struct kept *k, struct str *out);
 /* 0, or -EINVAL with the path of what is wrong.  The caller owns it. */
 int kept_text_read(const char *text, size_t size, struct kept **ret_kept,
                    struct error *err);
-
 /* Appended to `out`; neither its state nor its own id is in it. */
 void kept_seal(const struct kept *k, const struct kept_secret *secret,
                struct str *out);

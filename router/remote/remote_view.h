@@ -1,11 +1,9 @@
 /* remote_view - what one remote had when it was listed last: its replies as
  * they came, and the last status of each that was in a list.  Immutable and
  * shared; a reader holds a reference and no lock.
- *
  * While a remote is away its last view stays, for as long as the kubelet has
  * not removed what is in it.  Bounded: a reply by GRPC_REPLY_MAX, all statuses
- * together by REMOTE_VIEW_STATUS_MAX (others are not kept: they are to be asked
- * for). */
+ * together by REMOTE_VIEW_STATUS_MAX (others are to be asked for). */
 #ifndef BIGA_ROUTER_REMOTE_REMOTE_VIEW_H
 #define BIGA_ROUTER_REMOTE_REMOTE_VIEW_H
 
@@ -16,12 +14,10 @@
 #include "router/wire/method.h"
 
 enum { REMOTE_VIEW_STATUS_MAX = 32 << 20 }; /* bytes, of one remote */
-
 struct remote_view;
 struct remote_view *remote_view_ref(struct remote_view *v);
 void remote_view_unref(struct remote_view *v); /* NULL allowed */
 DEFINE_CLEANUP(remote_view, struct remote_view *, remote_view_unref)
-
 /* When its lists were begun, by clock_ms(); 0: there are none, or those that
  * the router of before had. */
 int64_t remote_view_time(const struct remote_view *v);
@@ -33,7 +29,6 @@ struct proto_bytes remote_view_list(const struct remote_view *v,
  * not asked for yet, or is not there any more. */
 struct proto_bytes remote_view_status(const struct remote_view *v,
                                       const char *id);
-
 struct remote_stats;
 void remote_stats_unref(struct remote_stats *s); /* NULL allowed */
 DEFINE_CLEANUP(remote_stats, struct remote_stats *, remote_stats_unref)

@@ -1,7 +1,6 @@
 /* event_feed - what GetContainerEvents tells of remotes: whoever notices
  * something puts in the message, each caller of that stream takes all that came
  * since it began.
- *
  * Any thread.  Who does not take his messages in time loses them all, and is
  * told so: he has to end, and list what there is. */
 #ifndef BIGA_ROUTER_SERVE_EVENT_FEED_H

@@ -1,9 +1,7 @@
 /* stream_url - where a remote runtime serves one exec, attach or port-forward,
- * as its reply names it.  Pure.
- *
- * The text is the remote's, hence hostile: nothing of it reaches a request's
- * head that could end a line there, and the host that it names is only
- * compared with the host of the remote's own endpoint, never dialled. */
+ * as its reply names it.  Pure.  The text is the remote's, hence hostile: nothing
+ * that could end a line reaches a request's head, and the host that it names is
+ * only compared with that of the remote's own endpoint, never dialled. */
 #ifndef BIGA_ROUTER_STREAM_STREAM_URL_H
 #define BIGA_ROUTER_STREAM_STREAM_URL_H
 
@@ -30,7 +28,6 @@ struct stream_url {
  * that is no printable ASCII. */
 int stream_url_parse(const char *text, struct stream_url *ret_url,
                      struct error *err);
-
 /* May a stream of this URL be dialled at `host`, the host of the remote's
  * endpoint (a name or an address, version 6 without brackets)?  0: both are
  * the same name or address; or the URL has the unspecified address, which is

@@ -1,11 +1,9 @@
 /* stream_word - a last word to the client of a stream that we end, put between
  * the frames that the remote sends.  Pure.
- *
  * What the remote sends is followed only as far as the lengths of its frames.
  * Over SPDY/3.1 the word is what client-go reads from the error stream, which
  * it opens first; then GOAWAY.  Over WebSocket it is a message of the error
- * channel; then a close frame with 1001.  In the middle of a frame nothing can
- * be said. */
+ * channel; then a close frame (1001).  Within a frame nothing can be said. */
 #ifndef BIGA_ROUTER_STREAM_STREAM_WORD_H
 #define BIGA_ROUTER_STREAM_STREAM_WORD_H
 
@@ -20,8 +18,7 @@ enum { STREAM_WORD_MAX = 4 << 10 }; /* bytes of all that is said */
 
 struct stream_word {
     enum { STREAM_WORD_NONE, STREAM_WORD_SPDY, STREAM_WORD_WS } frames;
-    /* How text is put on the error stream or channel: as a Status of
-     * Kubernetes, plain, or not at all. */
+    /* text on the error stream or channel: none, plain, Kubernetes' Status */
     enum { STREAM_WORD_MUTE, STREAM_WORD_PLAIN, STREAM_WORD_STATUS } form;
     bool base64;
     unsigned char start[14]; /* of a frame, until that much is there */

@@ -1,6 +1,5 @@
-/* volume_home - what a mount needs on a remote, as the kubelet's folders tell:
- * a tree or a file that is kept up to date, something of the container's own,
- * or the remote's own path.  Looks at the home's file system alone. */
+/* volume_home - what a mount needs on a remote, as the kubelet's folders tell.
+ * Looks at the home's file system alone. */
 #ifndef BIGA_ROUTER_VOLUME_VOLUME_HOME_H
 #define BIGA_ROUTER_VOLUME_VOLUME_HOME_H
 
@@ -17,7 +16,6 @@ enum volume_form {
     VOLUME_AS_EMPTY,  /* a folder that containers fill */
     VOLUME_AS_PATH,   /* the remote's own */
 };
-
 struct volume_home {
     enum volume_form form;
     bool memory;             /* never on the remote's disk */
@@ -27,15 +25,12 @@ struct volume_home {
     char *name; /* below the pod's folder, at home and on the remote */
 };
 void volume_home_fini(struct volume_home *h);
-
 /* `m` as mount_judge() filled it in.  -ENOENT: the kubelet has no such path
  * (yet).  -EPERM names a subPath of what a remote cannot have: of a hostPath, and
- * of an emptyDir, where a container could put a link of its own in the place of
- * the folder that the next one is given. */
+ * of an emptyDir, whose containers could put a link in the place of a folder. */
 int volume_home_look(const char *kubelet_root, const char *uid,
                      const struct mount *m, struct volume_home *ret_home,
                      struct error *err);
-
 /* Has the kubelet a volume of the pod mounted, or its files here? */
 bool volume_home_in_use(const char *kubelet_root, const char *uid);
 /* -EPERM names a volume of the pod that a remote cannot have. */

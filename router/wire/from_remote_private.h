@@ -1,7 +1,5 @@
-/* from_remote_private - what the files of from_remote share: from_remote.c does
- * statuses and small replies, from_remote_list.c lists and stats,
- * from_remote_object.c what one sandbox or container says of itself,
- * from_remote_made.c what is kept of the kubelet's requests. */
+/* from_remote_private - what from_remote.c (statuses), from_remote_list.c,
+ * from_remote_object.c and from_remote_made.c share. */
 #ifndef BIGA_ROUTER_WIRE_FROM_REMOTE_PRIVATE_H
 #define BIGA_ROUTER_WIRE_FROM_REMOTE_PRIVATE_H
 
@@ -25,7 +23,6 @@ int from_remote_take_id(enum fields_message m, struct proto_bytes message,
 int from_remote_add_object(enum fields_message m, struct proto_bytes message,
                            const struct object *o, struct str *out,
                            struct error *err);
-
 /* A status that is a message within, as in events; one that is about nothing
  * known is left out, and of containers one of another sandbox. */
 int from_remote_add_container(const struct proto_field *status,

@@ -17,7 +17,6 @@ enum {
 };
 
 #define ACT_HOST "host" /* the name of the place that is the host */
-
 /* Where pods run.  `name` is the card's id ("card-0000-17-00") or "host". */
 struct act_place {
     char name[ACT_NAME_MAX + 1];
@@ -33,7 +32,6 @@ struct act_place {
                        * value the connection is made anew */
     bool plaintext;
 };
-
 /* Its runtime sees our own file system. */
 bool card_is_host(const struct act_place *place);
 /* The configuration of a connection; `place` must outlive it. */
