@@ -5,10 +5,11 @@ set -u
 . tests/lib/check.sh
 trap 'rm -rf "$work"' EXIT
 BIGA_BUILD=${BIGA_BUILD:-build}
-command -v dpkg-deb dpkg-shlibdeps >/dev/null || {
-    echo "dpkg-dev is missing: a Debian package is made on Debian alone"
+for tool in dpkg-deb dpkg-shlibdeps; do
+    command -v $tool >/dev/null && continue
+    echo "$tool is missing: a Debian package is made with dpkg-dev"
     exit 77
-}
+done
 
 quietly() {
     "$@" && echo "done"
