@@ -43,6 +43,23 @@ void grpcd_queue_take(struct grpcd *s, struct grpcd_queue *q, void *ret_data,
     tidy(q);
 }
 
+ssize_t grpcd_leg_read(struct grpcd *s, struct grpcd_leg *leg, uint8_t *buffer,
+                       size_t size, bool *ret_end)
+{
+    size_t left = grpcd_queue_left(&leg->out);
+    *ret_end = false;
+    if (left == 0 && !leg->out_ended) {
+        leg->waits = true;
+        return NGHTTP2_ERR_DEFERRED;
+    }
+    if (size > left)
+        size = left;
+    if (size > 0)
+        grpcd_queue_take(s, &leg->out, buffer, size);
+    *ret_end = size == left && leg->out_ended;
+    return (ssize_t)size;
+}
+
 void grpcd_queue_drop(struct grpcd *s, struct grpcd_queue *q)
 {
     atomic_fetch_sub(&s->held, grpcd_queue_left(q));

@@ -12,25 +12,19 @@ static ssize_t on_read(nghttp2_session *session, int32_t id, uint8_t *buffer,
                        nghttp2_data_source *source, void *arg)
 {
     struct grpcd_call *c = source->ptr;
-    struct grpcd_leg *leg = &c->up;
-    size_t left = grpcd_queue_left(&leg->out);
+    bool ended;
+    ssize_t n = grpcd_leg_read(c->s, &c->up, buffer, size, &ended);
     (void)session;
     (void)id;
     (void)arg;
-    if (left == 0 && !leg->out_ended) {
-        leg->waits = true;
-        return NGHTTP2_ERR_DEFERRED;
-    }
-    if (size > left)
-        size = left;
-    if (size > 0)
-        grpcd_queue_take(c->s, &leg->out, buffer, size);
-    if (size == left && leg->out_ended)
+    if (n < 0)
+        return n;
+    if (ended)
         *flags |= NGHTTP2_DATA_FLAG_EOF;
     /* what its handler looked at was given back before */
-    if (grpcd_queue_left(&leg->out) < GRPCD_WINDOW)
-        grpcd_leg_consume(&c->down, size);
-    return (ssize_t)size;
+    if (grpcd_queue_left(&c->up.out) < GRPCD_WINDOW)
+        grpcd_leg_consume(&c->down, (size_t)n);
+    return n;
 }
 
 static bool is_ours(const char *name)

@@ -44,6 +44,10 @@ void grpcd_queue_add(struct grpcd *s, struct grpcd_queue *q, const void *data,
 void grpcd_queue_take(struct grpcd *s, struct grpcd_queue *q, void *ret_data,
                       size_t size);
 size_t grpcd_queue_left(const struct grpcd_queue *q);
+/* What a data provider of nghttp2 returns for the bytes that leave by `leg`;
+ * `*ret_end`: they were the last. */
+ssize_t grpcd_leg_read(struct grpcd *s, struct grpcd_leg *leg, uint8_t *buffer,
+                       size_t size, bool *ret_end);
 void grpcd_queue_drop(struct grpcd *s, struct grpcd_queue *q);
 struct grpcd_leg *grpcd_leg_of(struct grpcd_call *c,
                                const struct grpcd_link *l);

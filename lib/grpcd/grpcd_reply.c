@@ -29,29 +29,23 @@ static ssize_t on_read(nghttp2_session *session, int32_t id, uint8_t *buffer,
                        nghttp2_data_source *source, void *arg)
 {
     struct grpcd_call *c = source->ptr;
-    struct grpcd_leg *leg = &c->down;
-    size_t left = grpcd_queue_left(&leg->out);
+    bool ended;
+    ssize_t n = grpcd_leg_read(c->s, &c->down, buffer, size, &ended);
     (void)session;
     (void)id;
     (void)arg;
-    if (left == 0 && !leg->out_ended) {
-        leg->waits = true;
-        return NGHTTP2_ERR_DEFERRED;
-    }
-    if (size > left)
-        size = left;
-    if (size > 0)
-        grpcd_queue_take(c->s, &leg->out, buffer, size);
-    c->sent += size;
-    if (size == left && leg->out_ended) {
+    if (n < 0)
+        return n;
+    c->sent += (size_t)n;
+    if (ended) {
         *flags |= NGHTTP2_DATA_FLAG_EOF;
         if (c->reply.n > 0) {
             *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
             submit_trailers(c);
         }
     }
-    grpcd_reply_sent(c, size);
-    return (ssize_t)size;
+    grpcd_reply_sent(c, (size_t)n);
+    return n;
 }
 
 void grpcd_reply_submit(struct grpcd_call *c, const struct h2_fields *fields,
