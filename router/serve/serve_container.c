@@ -175,14 +175,10 @@ static int create(struct job *j, struct error *err)
 void serve_create_container(struct job *j)
 {
     struct error err = {0};
-    cleanup_str struct str reply = STR_INIT(SERVE_REPLY_MAX);
-    if (create(j, &err) < 0) {
+    if (create(j, &err) < 0)
         job_fail(j, &err);
-        return;
-    }
-    told_id(&reply, j->made);
-    job_settle(j, j->made);
-    job_answer(j, &reply);
+    else
+        job_answer_made(j);
 }
 
 /* --- its life -----------------------------------------------------------------

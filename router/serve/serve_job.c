@@ -178,6 +178,14 @@ void job_settle(struct job *j, const char *id)
     (void)remote_fresh(j->far->remote, due, NULL);
 }
 
+void job_answer_made(struct job *j)
+{
+    cleanup_str struct str reply = STR_INIT(SERVE_REPLY_MAX);
+    told_id(&reply, j->made);
+    job_settle(j, j->made);
+    job_answer(j, &reply);
+}
+
 /* --- what it is told ---------------------------------------------------------
  */
 

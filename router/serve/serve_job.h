@@ -47,6 +47,8 @@ int job_pass(struct job *j, unsigned ms, struct str *ret_reply,
 bool job_is_orphan(struct job *j);
 /* Lists are to have what was changed. */
 void job_settle(struct job *j, const char *id);
+/* The remote has made j->made: settle it, and answer with its id. */
+void job_answer_made(struct job *j);
 /* What the remote is told of this pod; `labels` has room for JOB_LABELS. */
 enum { JOB_LABELS = 4 };
 struct to_remote_pod job_pod(struct job *j, const char *uid, const char *logs,

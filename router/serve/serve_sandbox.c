@@ -150,14 +150,10 @@ static int run_sandbox(struct job *j, struct error *err)
 void serve_run_sandbox(struct job *j)
 {
     struct error err = {0};
-    cleanup_str struct str reply = STR_INIT(SERVE_REPLY_MAX);
-    if (run_sandbox(j, &err) < 0) {
+    if (run_sandbox(j, &err) < 0)
         job_fail(j, &err);
-        return;
-    }
-    told_id(&reply, j->made);
-    job_settle(j, j->made);
-    job_answer(j, &reply);
+    else
+        job_answer_made(j);
 }
 
 /* --- its end ------------------------------------------------------------------
