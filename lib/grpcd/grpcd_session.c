@@ -1,5 +1,7 @@
 #include "lib/grpcd/grpcd_private.h"
 
+#include "lib/h2/h2_invalid.h"
+
 enum {
     WINDOW_ALL = 16 << 20, /* of a connection: given back at once */
     COST_INVALID = 5,      /* of a frame that breaks the protocol */
@@ -33,24 +35,6 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame,
         (void)h2_fields_add(&c->fields, (const char *)name, name_size,
                             (const char *)value, value_size); /* see its head */
     return 0;
-}
-
-/* To leave out a header that is not well-formed would be to understand the
- * request otherwise than the server behind us. */
-static int on_invalid_header(nghttp2_session *session,
-                             const nghttp2_frame *frame, const uint8_t *name,
-                             size_t name_size, const uint8_t *value,
-                             size_t value_size, uint8_t flags, void *arg)
-{
-    (void)session;
-    (void)frame;
-    (void)name;
-    (void)name_size;
-    (void)value;
-    (void)value_size;
-    (void)flags;
-    (void)arg;
-    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
 
 static int on_data(nghttp2_session *session, uint8_t flags, int32_t id,
@@ -128,8 +112,8 @@ nghttp2_session_callbacks *grpcd_down_callbacks(void)
     nghttp2_session_callbacks_set_on_begin_headers_callback(c,
                                                             on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(c, on_header);
-    nghttp2_session_callbacks_set_on_invalid_header_callback(c,
-                                                             on_invalid_header);
+    nghttp2_session_callbacks_set_on_invalid_header_callback(
+        c, h2_refuse_invalid_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(c, on_data);
     nghttp2_session_callbacks_set_on_frame_recv_callback(c, on_frame);
     nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(

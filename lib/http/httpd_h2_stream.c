@@ -1,6 +1,7 @@
 #include "lib/http/httpd_h2.h"
 
 #include "lib/base/mem.h"
+#include "lib/h2/h2_invalid.h"
 #include "lib/io/clock.h"
 
 enum {
@@ -272,24 +273,6 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame,
     return 0;
 }
 
-/* To leave out a header that is not well-formed would be to understand the
- * request otherwise than somebody in front of us. */
-static int on_invalid_header(nghttp2_session *session,
-                             const nghttp2_frame *frame, const uint8_t *name,
-                             size_t name_size, const uint8_t *value,
-                             size_t value_size, uint8_t flags, void *arg)
-{
-    (void)session;
-    (void)frame;
-    (void)name;
-    (void)name_size;
-    (void)value;
-    (void)value_size;
-    (void)flags;
-    (void)arg;
-    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-}
-
 static int on_data(nghttp2_session *session, uint8_t flags, int32_t id,
                    const uint8_t *data, size_t size, void *arg)
 {
@@ -369,8 +352,8 @@ nghttp2_session_callbacks *h2_callbacks(void)
     nghttp2_session_callbacks_set_on_begin_headers_callback(c,
                                                             on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(c, on_header);
-    nghttp2_session_callbacks_set_on_invalid_header_callback(c,
-                                                             on_invalid_header);
+    nghttp2_session_callbacks_set_on_invalid_header_callback(
+        c, h2_refuse_invalid_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(c, on_data);
     nghttp2_session_callbacks_set_on_frame_recv_callback(c, on_frame);
     nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(
