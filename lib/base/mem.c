@@ -102,20 +102,30 @@ struct arena_block {
 
 enum { ARENA_BLOCK_MIN = 4096 };
 
+static void add_block(struct arena *a, size_t cap)
+{
+    struct arena_block *b = xmalloc(sizeof *b + cap);
+    b->next = a->blocks;
+    a->blocks = b;
+    a->cap = cap;
+    a->used = 0;
+}
+
+void arena_reserve(struct arena *a, size_t size)
+{
+    if (size > SIZE_MAX / 2)
+        abort();
+    add_block(a, size);
+}
+
 void *arena_alloc(struct arena *a, size_t size)
 {
     const size_t align = sizeof(max_align_t);
     if (size > SIZE_MAX / 2)
         abort();
     size = (size + align - 1) / align * align;
-    if (!a->blocks || a->cap - a->used < size) {
-        size_t cap = size > ARENA_BLOCK_MIN ? size : ARENA_BLOCK_MIN;
-        struct arena_block *b = xmalloc(sizeof *b + cap);
-        b->next = a->blocks;
-        a->blocks = b;
-        a->cap = cap;
-        a->used = 0;
-    }
+    if (!a->blocks || a->cap - a->used < size)
+        add_block(a, size > ARENA_BLOCK_MIN ? size : ARENA_BLOCK_MIN);
     void *p = (char *)a->blocks->data + a->used;
     a->used += size;
     memset(p, 0, size);

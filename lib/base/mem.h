@@ -105,6 +105,8 @@ struct arena {
 };
 void *arena_alloc(struct arena *a, size_t size)
     __attribute__((returns_nonnull)); /* zeroed, aligned for any type */
+/* The first block has room for just that. */
+void arena_reserve(struct arena *a, size_t size);
 char *arena_strndup(struct arena *a, const char *text, size_t size)
     __attribute__((returns_nonnull));
 void arena_fini(struct arena *a);

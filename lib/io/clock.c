@@ -144,10 +144,18 @@ size_t clock_waiting(int64_t *ret_next_ms)
     return n;
 }
 
+int64_t clock_wall_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail on Linux */
+    int64_t s = (int64_t)now.tv_sec +
+                atomic_load_explicit(&wall_ahead_s, memory_order_relaxed);
+    return s * 1000000000 + now.tv_nsec;
+}
+
 int64_t clock_wall_s(void)
 {
-    return (int64_t)time(NULL) +
-           atomic_load_explicit(&wall_ahead_s, memory_order_relaxed);
+    return clock_wall_ns() / 1000000000;
 }
 
 void clock_set_wall_ahead(int64_t s)
@@ -162,4 +170,11 @@ void clock_format_utc(int64_t unix_s, char ret_text[CLOCK_UTC_MAX])
     if (!gmtime_r(&t, &tm) ||
         !strftime(ret_text, CLOCK_UTC_MAX, "%Y-%m-%dT%H:%M:%SZ", &tm))
         (void)snprintf(ret_text, CLOCK_UTC_MAX, "%lld", (long long)unix_s);
+}
+
+int64_t clock_parse_utc(const char *text)
+{
+    struct tm tm = {0};
+    const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+    return rest && (*rest == '.' || *rest == 'Z') ? (int64_t)timegm(&tm) : -1;
 }

@@ -86,6 +86,20 @@ static const char *const names[] = {
     /* and of its end: */
     "cri-before-forget",
     "cri-after-forget",
+    /* a call about one that is on a remote: to there, and to the kubelet */
+    "call-before-StartContainer",
+    "call-after-StartContainer", /* it is done, and only the remote knows */
+    "call-before-StopContainer",
+    "call-after-StopContainer",
+    "call-before-RemoveContainer",
+    "call-after-RemoveContainer",
+    "call-before-StopPodSandbox",
+    "call-after-StopPodSandbox",
+    "call-before-RemovePodSandbox",
+    "call-after-RemovePodSandbox",
+    "call-before-ExecSync",
+    "call-after-ExecSync",
+    "call-before-answer",
     /* a log that is copied */
     "log-half-write", /* "fail" writes one; what comes next is not told */
     "log-before-write",

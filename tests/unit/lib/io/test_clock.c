@@ -131,10 +131,27 @@ Test(clock, who_waits_is_told_that_time_is_real_again, .timeout = 180)
     waiter_fini(&s.w);
 }
 
+Test(clock, utc_is_written_and_read)
+{
+    static const int64_t times[] = {0, 1, 1767323045, 4102444799};
+    static const char *const bad[] = {"", "2026", "2026-01-02T03:04:05",
+                                      "2026-13-02T03:04:05Z", "soon"};
+    char text[CLOCK_UTC_MAX];
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        clock_format_utc(times[i], text);
+        cr_assert_eq(clock_parse_utc(text), times[i], "%s", text);
+    }
+    cr_assert_eq(clock_parse_utc("2026-01-02T03:04:05.678901Z"), 1767323045);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        cr_assert_eq(clock_parse_utc(bad[i]), -1, "%s", bad[i]);
+}
+
 Test(clock, wall_time_can_be_set_ahead)
 {
-    int64_t now_s = clock_wall_s();
+    int64_t now_s = clock_wall_s(), now_ns = clock_wall_ns();
+    cr_expect_leq(now_ns / 1000000000 - now_s, 60);
     clock_set_wall_ahead(86400);
+    cr_expect_geq(clock_wall_ns(), now_ns + INT64_C(86400000000000));
     cr_expect_geq(clock_wall_s(), now_s + 86400);
     clock_set_wall_ahead(0);
     cr_expect_lt(clock_wall_s(), now_s + 86400);
