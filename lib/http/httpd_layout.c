@@ -39,11 +39,20 @@ static void check(struct layout *l, bool right, const char *fault)
         l->fault = fault;
 }
 
+/* Where the next line begins.  MHD has made a NUL of CR and of LF; what stands
+ * behind another NUL was left out. */
+static const char *line_after(struct layout *l, const char *text)
+{
+    const char *end = text + strlen(text);
+    check(l, end[1] == '\0', astray);
+    return end + CRLF;
+}
+
 void layout_line(struct layout *l, const char *method, const char *target,
                  size_t target_size, const char *version)
 {
-    *l = (struct layout){
-        .begin = method, .next = version + strlen(version) + CRLF, .near = ""};
+    *l = (struct layout){.begin = method, .near = ""};
+    l->next = line_after(l, version);
     check(l,
           is_token(method) && target == method + strlen(method) + 1 &&
               version == target + target_size + 1,
@@ -65,7 +74,7 @@ void layout_field(struct layout *l, const char *name, const char *value)
           "a header's value has a control character");
     if (!l->fault)
         l->near = name;
-    l->next = value + strlen(value) + CRLF;
+    l->next = line_after(l, value);
 }
 
 void layout_end(struct layout *l, size_t size)

