@@ -6,6 +6,7 @@
 #include "lib/base/utf8.h"
 #include "model/fabric/fabric.h"
 #include "model/pod/demand_private.h"
+#include "model/pod/patience.h"
 #include "model/pod/pod.h"
 
 enum {
@@ -536,6 +537,21 @@ static int take_tier(const struct pod *pod, enum pod_text which, int8_t *tier,
     return fail_text(pod, which, allowed, err);
 }
 
+/* It decides no place: kube_pod.c keeps it. */
+static int check_patience(const struct pod *pod, struct error *err)
+{
+    int64_t ignored;
+    char text[32];
+    if (!is_given(pod, POD_CARD_LOST) ||
+        (copy_text(&pod->text[POD_CARD_LOST], text, sizeof text) &&
+         patience_parse(text, &ignored)))
+        return 0;
+    return fail_text(pod, POD_CARD_LOST,
+                     "seconds, a time such as \"5m\" or \"1h30m\" of at most "
+                     "8784h, or \"never\"",
+                     err);
+}
+
 static int take_wishes(const struct pod *pod, struct demand *d,
                        struct error *err)
 {
@@ -556,7 +572,7 @@ static int take_wishes(const struct pod *pod, struct demand *d,
                              err);
         memcpy(d->arch, text, strlen(text) + 1);
     }
-    return 0;
+    return check_patience(pod, err);
 }
 
 /* All of the demand but the role, which is known. */

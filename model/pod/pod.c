@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "model/pod/patience.h"
 
 struct reading;
 
@@ -54,6 +55,7 @@ static const struct row texts[POD_TEXT_COUNT] = {
     ANNOTATION(POD_PREFER_ALIGN, "biga.dev/prefer-align"),
     ANNOTATION(POD_SHAPES, "biga.dev/shapes"),
     ANNOTATION(POD_BUDDY, "biga.dev/buddy"),
+    ANNOTATION(POD_CARD_LOST, PATIENCE_KEY),
     ANNOTATION(POD_INDEX_ANNOTATION,
                "batch.kubernetes.io/job-completion-index"),
     TEXT(POD_GROUP, "podGroupName", "spec.schedulingGroup.podGroupName"),

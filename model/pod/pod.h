@@ -41,6 +41,7 @@ enum pod_text {
     POD_PREFER_ALIGN,
     POD_SHAPES,
     POD_BUDDY,
+    POD_CARD_LOST,
     POD_INDEX_ANNOTATION,
     /* spec */
     POD_GROUP,

@@ -175,6 +175,15 @@ Test(demand, job_of_a_buddy)
         "metadata.labels['biga.dev/job']: is missing");
 }
 
+/* It decides no place, but what is none is refused. */
+Test(demand, patience_with_a_lost_card)
+{
+    (void)pod_read_ok(POD("service", "", "'biga.dev/card-lost':'5m'", ""));
+    (void)pod_read_ok(POD("xpu", "", "'biga.dev/card-lost':'never'", ""));
+    pod_refused(EDOM, POD("xpu", "", "'biga.dev/card-lost':'5 min'", ""),
+                "metadata.annotations['biga.dev/card-lost']: is '5 min', must");
+}
+
 /* The annotation speaks of the pair, the resource of the pod. */
 Test(demand, cards_of_pair_and_pod)
 {
