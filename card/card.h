@@ -46,6 +46,10 @@
  *   biga-card follow …
  *       The logs of many containers as they are written: see card/follow.h.
  *
+ *   biga-card disk
+ *       "size=BYTES" and "available=BYTES" on stdout: of the file system of its
+ *       own root, which is the one that the runtime keeps images on.
+ *
  *   biga-card rm DIR…
  *       Remove each DIR (absolute, two names or more) with all that is in it.
  *       What is not there is a success.  Mounts are not entered.
@@ -117,6 +121,7 @@ int card_log(const char *path, uint64_t offset, size_t max, int out,
 /* The same of the last `max` bytes of the file. */
 int card_log_tail(const char *path, size_t max, int out,
                   struct card_given *ret_given, struct error *err);
+int card_disk(const char *path, int out, struct error *err);
 int card_remove(const char *dir, struct error *err);
 int card_wait(void);
 /* The words of volume.h, as main() does them: the exit status; -1: another. */

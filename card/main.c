@@ -28,6 +28,7 @@ static int usage(void)
                   "       biga-card tail PATH MAX\n"
                   "       biga-card follow DIR GEN SEQ START WAIT LINGER "
                   "MAX FILE...\n"
+                  "       biga-card disk\n"
                   "       biga-card rm DIR...\n"
                   "       biga-card version\n");
     return 2;
@@ -108,6 +109,12 @@ static int do_wait(void)
     return fail(&err);
 }
 
+static int do_disk(void)
+{
+    struct error err;
+    return card_disk("/", STDOUT_FILENO, &err) ? fail(&err) : 0;
+}
+
 static int do_version(void)
 {
     struct error err;
@@ -127,6 +134,8 @@ int main(int argc, char **argv)
         return status;
     if (argc == 2 && strcmp(word, "version") == 0)
         return do_version();
+    if (argc == 2 && strcmp(word, "disk") == 0)
+        return do_disk();
     if (argc == 4 && strcmp(word, "pad") == 0)
         return do_pad(argv + 2);
     if ((argc >= 4 && strcmp(word, "files") == 0) ||

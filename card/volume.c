@@ -22,7 +22,7 @@ struct step {
     gid_t gid;
     size_t n; /* pieces */
     const char *const *pieces;
-    const char *target;
+    const char *target; /* of a part: the folder */
     uint64_t size;
 };
 
@@ -69,16 +69,20 @@ static int take_made(int argc, const char *const *argv, struct step *s,
                      struct error *err)
 {
     bool folder = strcmp(s->word, "folder") == 0;
+    bool part = strcmp(s->word, "part") == 0;
     bool tmpfs = strcmp(s->word, "tmpfs") == 0;
     if (argc < (folder ? 2 : 3))
         return error_set(err, EINVAL, "%s: lacks words", s->name);
-    long mode = card_number(argv[0], 8, folder || tmpfs ? 03777 : 0777);
+    long mode = card_number(argv[0], 8, folder || part || tmpfs ? 03777 : 0777);
     if (mode < 0)
         return bad("mode", argv[0], err);
     s->mode = (mode_t)mode;
     int rc = take_owner(argv[1], s, err);
     if (rc || folder)
         return rc ? rc : 2;
+    s->target = argv[2];
+    if (part)
+        return top_named(s->target) ? 3 : bad("folder", s->target, err);
     char *end;
     errno = 0;
     s->size = strtoull(argv[2], &end, 10);
@@ -102,7 +106,8 @@ static int take_made(int argc, const char *const *argv, struct step *s,
 static int take_step(int argc, const char *const *argv, struct step *ret_step,
                      struct error *err)
 {
-    static const char *const made[] = {"folder", "file", "inplace", "tmpfs"};
+    static const char *const made[] = {"folder", "file", "inplace", "tmpfs",
+                                       "part"};
     struct step s = {.word = argv[0], .name = argc > 1 ? argv[1] : ""};
     int n = -1;
     if (!top_named(s.name))
@@ -201,6 +206,41 @@ static int make_folder(int dir, const char *leaf, const struct step *s,
                                O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     rc = fd < 0 ? -errno : dress(fd, s);
     return rc ? error_errno(err, -rc, "%s", s->name) : 0;
+}
+
+/* The folder of a part, of which pods have made what they like. */
+static int part_open(const struct card_tops *tops, const struct step *s,
+                     struct error *err)
+{
+    cleanup_free char *copy = xstrdup(strchr(s->target, '/') + 1);
+    cleanup_fd int dir = fcntl(s->target[0] == 'd' ? tops->disk : tops->memory,
+                               F_DUPFD_CLOEXEC, 0);
+    char *rest = copy;
+    for (char *part; dir >= 0 && (part = strsep(&rest, "/"));) {
+        int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+        bool made = mkdirat(dir, part, 0700) == 0;
+        int next = openat(dir, part, flags);
+        int rc = next < 0 ? -errno : made ? dress(next, s) : 0;
+        (void)close(dir); /* a folder: nothing was written */
+        dir = next;
+        if (rc)
+            return error_errno(err, -rc, "%s: at '%s'", s->target, part);
+    }
+    int found = dir;
+    dir = -1; /* the caller's */
+    return found < 0 ? error_errno(err, errno, "%s", s->target) : found;
+}
+
+static int make_part(const struct card_tops *tops, int dir, const char *leaf,
+                     const struct step *s, struct error *err)
+{
+    cleanup_fd int folder = part_open(tops, s, err);
+    int rc = folder < 0 ? folder : card_bind(dir, leaf, folder, err);
+    return rc == 1 ? error_set(err, ENOTSUP,
+                               "%s: cannot be mounted so that others see it: "
+                               "is / a shared mount on this card?",
+                               s->target)
+                   : rc;
 }
 
 static int told(const struct step *s, int rc, struct error *err)
@@ -304,6 +344,8 @@ static int do_step(const struct card_tops *tops, const struct step *s,
         return drops && dir == -ENOENT ? 0 : dir;
     if (strcmp(s->word, "folder") == 0 || strcmp(s->word, "tmpfs") == 0)
         return make_folder(dir, leaf, s, err);
+    if (strcmp(s->word, "part") == 0)
+        return make_part(tops, dir, leaf, s, err);
     if (strcmp(s->word, "file") == 0)
         return told(s, write_file(top, dir, leaf, s, pad), err);
     if (strcmp(s->word, "inplace") == 0)

@@ -15,8 +15,12 @@
  *         drop NAME                            with all that is in it
  *         tmpfs NAME MODE UID:GID SIZE         a folder of MEMORY, limited to
  *                                              SIZE bytes
+ *         part NAME MODE UID:GID FOLDER        a mount of that folder, in MEMORY
  *       Where this container may not mount, or its mounts reach no other, a
- *       tmpfs is a folder without a limit, and "unlimited=NAME" is on stderr.
+ *       tmpfs is a folder without a limit, and "unlimited=NAME" is on stderr; a
+ *       part is refused.  Its FOLDER, "disk/…" or "memory/…", is made where it
+ *       is missing, with what is missing above it.  Pods write there: no link on
+ *       the way is followed, and they cannot lead the mount elsewhere.
  *
  *   biga-card tree DISK MEMORY
  *       What is there, on stdout, each ended by a NUL byte:
@@ -61,6 +65,8 @@ int card_tops_find(const struct card_tops *tops, const char *name, bool make,
 
 /* A folder in memory of its own; 1: it is a plain one. */
 int card_tmpfs(int dir, const char *leaf, uint64_t size, struct error *err);
+/* The folder that is open as `folder` is there, too; 1: nobody else sees it. */
+int card_bind(int dir, const char *leaf, int folder, struct error *err);
 /* Unmount all that is mounted below an absolute path. */
 int card_unmount(const char *path, struct error *err);
 

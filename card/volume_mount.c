@@ -50,17 +50,61 @@ static bool mount_reaches_others(int dir, const char *leaf)
            (st.stx_mask & STATX_MNT_ID) && is_shared(st.stx_mnt_id);
 }
 
+/* The descriptor of a folder to mount on, made when it is missing. */
+static int place_open(int dir, const char *leaf, struct error *err)
+{
+    if (mkdirat(dir, leaf, 0700) != 0 && errno != EEXIST)
+        return error_errno(err, errno, "%s", leaf);
+    int fd = openat(dir, leaf, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? error_errno(err, errno, "%s", leaf) : fd;
+}
+
+/* 0; 1 when it is mounted no more, as nobody has seen it. */
+static int keep_shared(int dir, const char *leaf)
+{
+    char path[64];
+    if (mount_reaches_others(dir, leaf))
+        return 0;
+    /* the descriptor that it was mounted by is of what is below it */
+    cleanup_fd int on = openat(dir, leaf,
+                               O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", on);
+    (void)umount2(path, MNT_DETACH);
+    return 1;
+}
+
+static bool is_same(int one, int other)
+{
+    struct stat a, b;
+    return fstat(one, &a) == 0 && fstat(other, &b) == 0 &&
+           a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+}
+
+int card_bind(int dir, const char *leaf, int folder, struct error *err)
+{
+    char from[64], path[64];
+    cleanup_fd int fd = place_open(dir, leaf, err);
+    if (fd < 0)
+        return fd;
+    if (is_same(fd, folder))
+        return 0; /* of a container before */
+    (void)snprintf(from, sizeof from, "/proc/self/fd/%d", folder);
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (mount(from, path, NULL, MS_BIND, NULL) != 0)
+        return errno == EPERM || errno == EACCES
+                   ? 1
+                   : error_errno(err, errno, "%s: mount", leaf);
+    return keep_shared(dir, leaf);
+}
+
 int card_tmpfs(int dir, const char *leaf, uint64_t size, struct error *err)
 {
     char path[64], options[64];
-    if (mkdirat(dir, leaf, 0700) != 0 && errno != EEXIST)
-        return error_errno(err, errno, "%s", leaf);
+    cleanup_fd int fd = place_open(dir, leaf, err);
+    if (fd < 0)
+        return fd;
     if (size == 0)
         return 1;
-    cleanup_fd int fd = openat(dir, leaf,
-                               O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return error_errno(err, errno, "%s", leaf);
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     (void)snprintf(options, sizeof options, "mode=0700,size=%llu",
                    (unsigned long long)size);
@@ -69,14 +113,7 @@ int card_tmpfs(int dir, const char *leaf, uint64_t size, struct error *err)
                    ? 1
                    : error_errno(err, errno, "%s: tmpfs of %llu bytes", leaf,
                                  (unsigned long long)size);
-    if (mount_reaches_others(dir, leaf))
-        return 0;
-    /* the descriptor is of what is below it */
-    cleanup_fd int on = openat(dir, leaf,
-                               O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", on);
-    (void)umount2(path, MNT_DETACH); /* nobody has seen it */
-    return 1;
+    return keep_shared(dir, leaf);
 }
 
 /* As the kernel writes paths there: "\040" is a blank. */

@@ -20,6 +20,25 @@ static char *dir_make(void)
     return tmpdir_create();
 }
 
+Test(card, a_disk_is_as_large_as_its_file_system)
+{
+    char *dir = dir_make();
+    cleanup_free char *path = xasprintf("%s/out", dir);
+    char text[128] = "", must[64];
+    struct statfs fs;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    cr_assert_eq(statfs(dir, &fs), 0);
+    cr_assert_eq(card_disk(dir, fd, &err), 0, "%s", err.text);
+    cr_assert_gt(pread(fd, text, sizeof text - 1, 0), 0);
+    (void)snprintf(must, sizeof must, "size=%llu\navailable=",
+                   (unsigned long long)fs.f_blocks *
+                       (unsigned long)fs.f_frsize);
+    cr_expect(strncmp(text, must, strlen(must)) == 0, "%s", text);
+    cr_expect_eq(card_disk("/nowhere/at/all", fd, &err), -ENOENT);
+    (void)close(fd);
+    tmpdir_remove(dir);
+}
+
 /* --- base64 ------------------------------------------------------------- */
 
 static int decode(const char *text, char *out)

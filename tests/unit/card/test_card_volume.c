@@ -3,7 +3,9 @@
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -136,6 +138,52 @@ Test(card_volume, bad_steps_are_found_before_anything_is_done)
     cr_expect_neq(access(disk, F_OK), 0);
     cr_expect_eq(STEPS("file", "disk/b", "600", me, "1", "Z"), -EINVAL);
     cr_expect_null(content("disk/pods/u/b", NULL));
+}
+
+/* What pods have made in their folder leads nobody out of it. */
+Test(card_volume, a_part_is_a_folder_and_never_a_link)
+{
+    cleanup_free char *out = xasprintf("%s/out", top);
+    cleanup_free char *link = xasprintf("%s/e/link", disk);
+    cr_assert_eq(STEPS("folder", "disk/e", "777", me), 0, "%s", err.text);
+    cr_assert_eq(mkdir(out, 0700), 0);
+    cr_assert_eq(symlink(out, link), 0);
+    cr_expect_eq(STEPS("part", "memory/p", "755", me, "disk/e/link"), -ENOTDIR);
+    cr_expect_eq(STEPS("part", "memory/p", "755", me, "disk/e/link/x"),
+                 -ENOTDIR);
+    cr_expect_eq(STEPS("part", "memory/p", "755", me, "disk/e/../x"), -EINVAL);
+    cr_expect_eq(STEPS("part", "memory/p", "755", me, "/etc"), -EINVAL);
+    cr_expect_eq(STEPS("part", "memory/p", "755", me), -EINVAL);
+    cr_expect_null(content("out/x", NULL));
+}
+
+Test(card_volume, a_part_is_seen_where_mounts_are_shared)
+{
+    struct stat st;
+    cleanup_free char *in = xasprintf("%s/e/a/b", disk);
+    cr_assert_eq(
+        STEPS("folder", "disk/e", "777", me, "folder", "memory/f", "777", me),
+        0, "%s", err.text);
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+        cr_skip("needs root, to mount");
+    cr_expect_eq(STEPS("part", "memory/p/q", "2750", me, "disk/e/a/b"),
+                 -ENOTSUP);
+    cr_expect(strstr(err.text, "shared"), "%s", err.text);
+    cr_assert_eq(stat(in, &st), 0);
+    cr_expect_eq(st.st_mode, S_IFDIR | 02750u);
+    cr_assert_eq(mount(memory, memory, NULL, MS_BIND, NULL), 0);
+    cr_assert_eq(mount(NULL, memory, NULL, MS_SHARED, NULL), 0);
+    cr_assert_eq(chmod(in, 0700), 0);
+    for (int i = 0; i < 2; i++)
+        cr_assert_eq(STEPS("part", "memory/p/q", "2750", me, "disk/e/a/b"), 0,
+                     "%s", err.text);
+    cr_assert_eq(STEPS("file", "disk/e/a/b/x", "600", me, "1", "Zm9v"), 0);
+    expect("memory/u/p/q/x", "foo");
+    cr_assert_eq(stat(in, &st), 0);
+    cr_expect_eq(st.st_mode, S_IFDIR | 0700u, "it is the pod's own");
+    cr_expect_eq(card_unmount(memory, &err), 0, "%s", err.text);
+    cr_expect_null(content("memory/u/p/q/x", NULL), "it was mounted once");
 }
 
 /* --- what is there --------------------------------------------------------- */
