@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "advertiser/actuation.h"
+#include "advertiser/card_health.h"
 #include "advertiser/places.h"
 #include "advertiser/probe/print.h"
 #include "advertiser/probe/reprobe.h"
@@ -53,9 +54,11 @@ struct program {
     struct reprobe *reprobe;
     struct slice_watch *watch; /* NULL: not in a cluster */
     struct sim_hosts *sim_hosts;
-    struct actuation *acting; /* NULL: not asked to */
-    int signals;              /* a signalfd */
-    int64_t next_look;        /* PUBLISH_NEVER: on SIGHUP alone */
+    struct actuation *acting;   /* NULL: not asked to */
+    struct card_health *health; /* NULL: nobody tells */
+    struct topo *seen;          /* with health: what was seen last */
+    int signals;                /* a signalfd */
+    int64_t next_look;          /* PUBLISH_NEVER: on SIGHUP alone */
     int64_t next_trim;
     int64_t started, next_progress;
     bool announced; /* all nodes are published, and that was said */
@@ -127,6 +130,13 @@ static struct topo *topo_of(struct program *p, struct topo *seen)
     struct topo *shown = NULL;
     if (p->acting)
         return actuation_publish(p->acting);
+    if (p->health) {
+        if (seen != p->seen) {
+            topo_unref(p->seen);
+            p->seen = topo_ref(seen);
+        }
+        return card_health_mark(p->health, p->seen);
+    }
     /* an extender that keeps pods itself asks nobody else to run them */
     return !p->kube &&
                    places_mark(seen, TOPO_RUNS_NONE, NULL, 0, &shown, NULL) == 0
@@ -181,6 +191,8 @@ static int add_this_host(struct program *p, const struct publish_kind *kind,
         r = reprobe_create(&p->look, &p->reprobe, err);
     if (r == 0 && p->set.actuate)
         r = start_acting(p, topo, err);
+    if (p->set.card_health && *p->set.card_health)
+        p->health = card_health_create(p->set.card_health, p->node);
     if (r == 0 && p->kube)
         r = slice_watch_start(p->kube, p->node, &p->watch, err);
     if (r < 0)
@@ -273,6 +285,8 @@ static int wait_ms(const struct program *p)
         until = p->next_trim;
     if (p->acting && actuation_due(p->acting) < until)
         until = actuation_due(p->acting);
+    if (p->health && card_health_due(p->health) < until)
+        until = card_health_due(p->health);
     int64_t ms = until - now;
     return ms < 0 ? 0 : ms > 60000 ? 60000 : (int)ms;
 }
@@ -323,6 +337,8 @@ static void run(struct program *p)
             take_notices(p);
         if (p->acting)
             actuation_step(p->acting, clock_ms());
+        if (p->health && card_health_step(p->health, clock_ms()))
+            publish_topo(p, p->seen);
         trim(p);
         if (clock_ms() >= p->next_look && !p->stopping)
             start_look(p);
@@ -489,6 +505,8 @@ int main(int argc, char **argv)
                : p.set.print ? print(&p)
                              : publish(&p);
     actuation_destroy(p.acting);
+    card_health_destroy(p.health);
+    topo_unref(p.seen);
     slice_watch_stop(p.watch);
     sim_hosts_destroy(p.sim_hosts);
     publisher_destroy(p.fleet);

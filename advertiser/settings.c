@@ -103,6 +103,11 @@ static const struct conf_setting settings[] = {
          "What the names of the simulated hosts start with, before their "
          "number.",
          .otherwise = "host", .metavar = "TEXT"),
+    TEXT("card-health", card_health,
+         "Where biga-cri of this host says how its cards fare: "
+         "health/cards.json in the folder of its --state. Cards that are lost "
+         "are withdrawn. A file that is not there says nothing.",
+         .metavar = "FILE"),
     TEXT("actuate", actuate,
          "Run pods on this host's cards, by the container runtimes that the "
          "card file names. DIR keeps which pods are to run, and files and "
@@ -221,6 +226,10 @@ static int check_needs(const struct settings *s, struct error *err)
         {"print", !fleet, not_fleet},
         {"interval", !fleet, not_fleet},
         {"interval", !file || s->interval_ms == 0, not_file},
+        {"card-health", !fleet, not_fleet},
+        {"card-health", kube, only_kube},
+        {"card-health", !acting,
+         "cannot be combined with --actuate, which asks the cards itself"},
         {"actuate", !fleet, not_fleet},
         {"actuate", !s->print, "cannot be combined with --print"},
         {"fleet-shapes", fleet, only_fleet},

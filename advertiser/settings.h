@@ -24,7 +24,8 @@ struct settings {
     bool withdraw;
     int64_t fleet; /* 0: this host alone */
     const char *fleet_shapes, *fleet_prefix;
-    const char *actuate; /* NULL: nothing is started on cards */
+    const char *card_health; /* of a biga-cri; NULL: nobody tells */
+    const char *actuate;     /* NULL: nothing is started on cards */
     const char *cluster, *host_runtime, *helper_image, *card_dir, *hooks;
     const char *allow; /* as in model/pod/rights.h */
 };
