@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "lib/base/mem.h"
+#include "lib/base/proto.h"
 #include "lib/grpc/grpc.h"
 #include "lib/io/clock.h"
 
@@ -271,6 +272,12 @@ static void container_status(struct call *c, const struct container *k)
     status.metadata = k->made->config->metadata;
     status.image = k->made->config->image;
     status.state = k->state;
+    status.started_at = k->state ? 3000000000 : 0;
+    if (k->state == CRI__CONTAINER_STATE__CONTAINER_EXITED) {
+        status.finished_at = 7000000000;
+        status.exit_code = c->s->end_code;
+        status.reason = (char *)(c->s->end_code ? "Error" : "Completed");
+    }
     status.n_labels = k->made->config->n_labels;
     status.labels = k->made->config->labels;
     m.status = &status;
@@ -346,6 +353,20 @@ static int call_container_status(struct call *c)
     return call_one(c, STATUS);
 }
 
+/* As far as it tells whether it is there: its id. */
+static int call_sandbox_status(struct call *c)
+{
+    Cri__IdRequest *request = cri__id_request__unpack(NULL, c->size, c->data);
+    const struct sandbox *b = find_sandbox(c->s, request ? request->id : "");
+    cri__id_request__free_unpacked(request, NULL);
+    if (!b)
+        return GRPC_NOT_FOUND;
+    size_t status = proto_open(c->reply, 1);
+    proto_add_text(c->reply, 1, b->id);
+    proto_close(c->reply, status);
+    return GRPC_OK;
+}
+
 static int call_exec(struct call *c)
 {
     Cri__ExecSyncResponse m = CRI__EXEC_SYNC_RESPONSE__INIT;
@@ -383,6 +404,24 @@ static int call_image(struct call *c)
     m.info = &infos;
     m.n_info = 1;
     PACK(c, image_status_response, &m);
+    return GRPC_OK;
+}
+
+static int call_list_images(struct call *c)
+{
+    cardserver_list_images(c->s, c->reply);
+    return GRPC_OK;
+}
+
+static int call_remove_image(struct call *c)
+{
+    cardserver_remove_image(c->s, (const char *)c->data, c->size);
+    return GRPC_OK;
+}
+
+static int call_pull(struct call *c)
+{
+    (void)c; /* it has every image */
     return GRPC_OK;
 }
 
@@ -450,8 +489,12 @@ static const struct method {
     {"RemoveContainer", call_remove, TIME(remove_us)},
     {"ListContainers", call_list_containers, TIME(other_us)},
     {"ContainerStatus", call_container_status, TIME(other_us)},
+    {"PodSandboxStatus", call_sandbox_status, TIME(other_us)},
     {"ExecSync", call_exec, TIME(exec_us)},
     {"ImageStatus", call_image, TIME(other_us)},
+    {"PullImage", call_pull, TIME(other_us)},
+    {"ListImages", call_list_images, TIME(other_us)},
+    {"RemoveImage", call_remove_image, TIME(other_us)},
     {EVENTS, call_events, 0},
 };
 
@@ -563,15 +606,4 @@ void cardserver_stop(struct cardserver *s)
 uint16_t cardserver_port(const struct cardserver *s)
 {
     return h2_server_port(s->h2);
-}
-
-unsigned cardserver_taken(struct cardserver *s, int64_t *ret_ns)
-{
-    pthread_mutex_lock(&s->lock);
-    unsigned n = s->n_calls;
-    *ret_ns = s->taken_ns;
-    s->n_calls = 0;
-    s->taken_ns = 0;
-    pthread_mutex_unlock(&s->lock);
-    return n;
 }

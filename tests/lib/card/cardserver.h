@@ -52,6 +52,11 @@ enum cardserver_events {
 void cardserver_events(struct cardserver *s, enum cardserver_events events);
 /* The containers of a pod end by themselves; how many did. */
 unsigned cardserver_exit(struct cardserver *s, const char *uid);
+/* It lists that image, of 1 GB, until it is removed; whether it still does. */
+void cardserver_image(struct cardserver *s, const char *id);
+bool cardserver_has_image(struct cardserver *s, const char *id);
+/* What has ended, of then and later, did so with that code, in its own 1970. */
+void cardserver_exit_code(struct cardserver *s, int code);
 /* Calls wait until it is thawed, as those of a process that is stopped. */
 void cardserver_freeze(struct cardserver *s, bool frozen);
 /* The same for calls of one method. */

@@ -1,4 +1,5 @@
 /* What tests look at of a card's runtime, and change. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "card/card.h"
 #include "lib/base/mem.h"
+#include "lib/base/proto.h"
 #include "lib/io/clock.h"
 #include "tests/lib/card/cardserver_private.h"
 
@@ -197,6 +199,13 @@ void cardserver_events(struct cardserver *s, enum cardserver_events events)
     pthread_mutex_unlock(&s->lock);
 }
 
+void cardserver_exit_code(struct cardserver *s, int code)
+{
+    pthread_mutex_lock(&s->lock);
+    s->end_code = code;
+    pthread_mutex_unlock(&s->lock);
+}
+
 unsigned cardserver_exit(struct cardserver *s, const char *uid)
 {
     unsigned n = 0;
@@ -211,4 +220,72 @@ unsigned cardserver_exit(struct cardserver *s, const char *uid)
     }
     pthread_mutex_unlock(&s->lock);
     return n;
+}
+
+unsigned cardserver_taken(struct cardserver *s, int64_t *ret_ns)
+{
+    pthread_mutex_lock(&s->lock);
+    unsigned n = s->n_calls;
+    *ret_ns = s->taken_ns;
+    s->n_calls = 0;
+    s->taken_ns = 0;
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+/* --- images ----------------------------------------------------------------- */
+
+static char *find_image(struct cardserver *s, const char *id)
+{
+    for (size_t i = 0; i < IMAGES_KEPT; i++)
+        if (strcmp(s->images[i], id) == 0)
+            return s->images[i];
+    return NULL;
+}
+
+void cardserver_image(struct cardserver *s, const char *id)
+{
+    pthread_mutex_lock(&s->lock);
+    char *place = find_image(s, "");
+    assert(place);
+    (void)snprintf(place, sizeof s->images[0], "%s", id);
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool cardserver_has_image(struct cardserver *s, const char *id)
+{
+    pthread_mutex_lock(&s->lock);
+    bool has = find_image(s, id) != NULL;
+    pthread_mutex_unlock(&s->lock);
+    return has;
+}
+
+void cardserver_list_images(struct cardserver *s, struct str *reply)
+{
+    enum { IMAGES = 1, ID = 1, TAGS = 2, SIZE = 4 };
+    for (size_t i = 0; i < IMAGES_KEPT; i++) {
+        if (!s->images[i][0])
+            continue;
+        size_t at = proto_open(reply, IMAGES);
+        proto_add_text(reply, ID, s->images[i]);
+        proto_add_text(reply, TAGS, s->images[i]);
+        proto_add_varint(reply, SIZE, 1000000000);
+        proto_close(reply, at);
+    }
+}
+
+/* Of its spec. */
+void cardserver_remove_image(struct cardserver *s, const char *request,
+                             size_t size)
+{
+    struct proto_field spec, image;
+    char id[65] = "";
+    const struct proto_bytes message = {request, size};
+    if (proto_find(message, 1, PROTO_BYTES, &spec, NULL) > 0 &&
+        proto_find(spec.bytes, 1, PROTO_BYTES, &image, NULL) > 0)
+        (void)snprintf(id, sizeof id, "%.*s", (int)image.bytes.size,
+                       image.bytes.data);
+    char *found = *id ? find_image(s, id) : NULL;
+    if (found)
+        found[0] = '\0';
 }

@@ -21,7 +21,8 @@ struct container {
 };
 
 enum {
-    METHODS = 15,
+    METHODS = 19,
+    IMAGES_KEPT = 8,
     EVENTS_KEPT = 1024,
     EVENTS_POLL_MS = 50, /* how soon an end of either side is noticed */
 };
@@ -56,12 +57,14 @@ struct cardserver {
     } faults[METHODS];
     pthread_cond_t thawed;
     pthread_cond_t told; /* of events */
+    int end_code;        /* of containers */
     bool frozen, ending;
     bool stuck[METHODS]; /* as if it were frozen */
     struct held *held;
     enum cardserver_events has_events;
     struct event events[EVENTS_KEPT];
-    uint64_t n_events; /* ever; the last are kept */
+    uint64_t n_events;            /* ever; the last are kept */
+    char images[IMAGES_KEPT][65]; /* that it lists; "" none */
     int exec_code;
     char *exec_out, *exec_err;
     char *logs_dir; /* NULL: none */
@@ -81,6 +84,10 @@ bool cardserver_has_labels(Cri__Pair **labels, size_t n, Cri__Pair **wanted,
                            size_t n_wanted);
 /* What biga-card would write, of a log. */
 void cardserver_log(struct cardserver *s, char **cmd, Cri__ExecSyncResponse *m);
+/* ListImages, RemoveImage. */
+void cardserver_list_images(struct cardserver *s, struct str *reply);
+void cardserver_remove_image(struct cardserver *s, const char *request,
+                             size_t size);
 /* By itself, or because it was told to. */
 void cardserver_container_ends(struct cardserver *s, struct container *k);
 

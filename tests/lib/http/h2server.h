@@ -83,9 +83,9 @@ void h2_server_status(struct h2_server *s, const char *method, int code,
 void h2_server_repeat(struct h2_server *s, unsigned n, unsigned ms);
 
 /* In place of replies: asked for each call, on the thread of its connection,
- * which it may keep waiting.  Adds the message to `ret_reply` and returns the
- * code; or H2_MORE: that message, if there is one, is sent, and it is asked
- * again, until the client has closed. */
+ * which it may keep waiting.  Adds the message, or the words of an error, to
+ * `ret_reply` and returns the code; or H2_MORE: that message, if there is one,
+ * is sent, and it is asked again, until the client has closed. */
 enum { H2_MORE = -1 };
 typedef int h2_handler_f(void *ctx, const char *method, const void *request,
                          size_t size, struct str *ret_reply);

@@ -81,7 +81,7 @@ static bool reply_handled(struct conn *c, int32_t stream, h2_handler_f *handler,
         if (code != H2_MORE) {
             char text[16];
             (void)snprintf(text, sizeof text, "%d", code);
-            h2_add_trailers(&out, stream, text, "");
+            h2_add_trailers(&out, stream, text, code ? str_text(&message) : "");
         }
         well = out.size == 0 || conn_write(c, out.data, out.size);
         well = well && !(code == H2_MORE && has_left(c));

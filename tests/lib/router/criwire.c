@@ -42,8 +42,8 @@ static void add_pod_linux(struct str *out)
     add_namespaces(out, CRI_LinuxSandboxSecurityContext_namespace_options);
     criwire_add_newer(out, "pod security");
     proto_close(out, security);
-    proto_add_pair(out, CRI_LinuxPodSandboxConfig_sysctls, "net.core.somaxconn",
-                   "9");
+    proto_add_pair(out, CRI_LinuxPodSandboxConfig_sysctls,
+                   "kernel.shm_rmid_forced", "1");
     proto_close(out, proto_open(out, CRI_LinuxPodSandboxConfig_resources));
     criwire_add_newer(out, "pod linux");
     proto_close(out, part);

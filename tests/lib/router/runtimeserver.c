@@ -1,6 +1,7 @@
 #include "tests/lib/router/runtimeserver.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,6 @@
 #include "lib/grpc/grpc.h"
 #include "lib/io/clock.h"
 #include "router/wire/fields.h"
-#include "tests/lib/http/h2server.h"
 
 enum { METHODS_MAX = 24, EVENTS_KEPT = 256, EVENTS_POLL_MS = 5 };
 
@@ -42,7 +42,9 @@ struct runtimeserver {
     struct method_state methods[METHODS_MAX];
     size_t n_methods;
     struct held *held;
-    unsigned next_id;
+    unsigned number, next_id; /* of servers in this process, of objects */
+    runtimeserver_lie_f *lie;
+    void *lie_ctx;
     bool frozen, ending, has_events;
     char events[EVENTS_KEPT][65];
     uint64_t n_events;
@@ -192,7 +194,8 @@ static int make(struct call *c, bool sandbox)
         drop(o);
         return GRPC_ALREADY_EXISTS;
     }
-    (void)snprintf(o->id, sizeof o->id, "%064x", ++c->s->next_id);
+    (void)snprintf(o->id, sizeof o->id, "%032x%032x", c->s->number,
+                   ++c->s->next_id);
     proto_add_text(c->reply, 1, o->id);
     return GRPC_OK;
 }
@@ -349,6 +352,9 @@ static const struct {
     {"ListContainerStats", call_nothing},
     {"GetContainerEvents", call_events},
     {"ExecSync", call_nothing},
+    {"Exec", call_nothing},
+    {"ImageStatus", call_nothing},
+    {"PullImage", call_nothing},
 };
 
 /* Lock held. */
@@ -394,6 +400,15 @@ static int answer(struct call *c, size_t at, struct method_state *m)
     return -m->code;
 }
 
+static int answer_or_lie(struct call *c, size_t at, struct method_state *m)
+{
+    const struct runtimeserver *s = c->s;
+    int code = answer(c, at, m);
+    return s->lie && code >= 0
+               ? s->lie(s->lie_ctx, calls[at].name, code, c->reply)
+               : code;
+}
+
 static int handle(void *ctx, const char *name, const void *data, size_t size,
                   struct str *ret_reply)
 {
@@ -405,7 +420,7 @@ static int handle(void *ctx, const char *name, const void *data, size_t size,
         hold_lock(&s->lock);
         struct method_state *m = state_of(s, name);
         m->calls++;
-        return answer(&c, i, m);
+        return answer_or_lie(&c, i, m);
     }
     return GRPC_UNIMPLEMENTED;
 }
@@ -431,7 +446,9 @@ void runtimeserver_down(struct runtimeserver *s)
 
 struct runtimeserver *runtimeserver_start(const char *socket)
 {
+    static atomic_uint n_servers;
     struct runtimeserver *s = xcalloc(1, sizeof *s);
+    s->number = atomic_fetch_add(&n_servers, 1);
     s->socket = xstrdup(socket);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->thawed, NULL);
@@ -490,6 +507,19 @@ unsigned runtimeserver_calls(struct runtimeserver *s, const char *method)
 {
     hold_lock(&s->lock);
     return state_of(s, method)->calls;
+}
+
+void runtimeserver_lie(struct runtimeserver *s, runtimeserver_lie_f *lie,
+                       void *ctx)
+{
+    hold_lock(&s->lock);
+    s->lie = lie;
+    s->lie_ctx = ctx;
+}
+
+void runtimeserver_fault(struct runtimeserver *s, enum h2_fault fault)
+{
+    h2_server_fault(s->h2, fault);
 }
 
 void runtimeserver_events(struct runtimeserver *s, bool has)

@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/str.h"
+#include "tests/lib/http/h2server.h"
+
 enum { RUNTIMESERVER_OBJECTS = 256 };
 
 struct runtimeserver;
@@ -32,6 +35,15 @@ void runtimeserver_fail(struct runtimeserver *s, const char *method, int code,
 unsigned runtimeserver_calls(struct runtimeserver *s, const char *method);
 /* From now on it tells events. */
 void runtimeserver_events(struct runtimeserver *s, bool has);
+
+/* Instead of what it says to a call, code and message or words of an error;
+ * NULL: it is honest again.  On the thread of that call. */
+typedef int runtimeserver_lie_f(void *ctx, const char *method, int code,
+                                struct str *reply);
+void runtimeserver_lie(struct runtimeserver *s, runtimeserver_lie_f *lie,
+                       void *ctx);
+/* From now on its frames are as ill as that. */
+void runtimeserver_fault(struct runtimeserver *s, enum h2_fault fault);
 
 /* What is there of a pod; of all when `uid` is NULL. */
 unsigned runtimeserver_count(struct runtimeserver *s, const char *uid);
