@@ -59,6 +59,35 @@ void told_url(struct str *out, const char *url)
     proto_add_text(out, CRI_ExecResponse_url, url);
 }
 
+static int edit_end_of(void *ctx, const struct proto_field *f, struct str *out,
+                       struct error *err)
+{
+    (void)ctx;
+    (void)out;
+    (void)err;
+    switch (f->number) {
+    case CRI_ContainerStatus_state:
+    case CRI_ContainerStatus_created_at:
+    case CRI_ContainerStatus_started_at:
+    case CRI_ContainerStatus_finished_at:
+    case CRI_ContainerStatus_exit_code:
+    case CRI_ContainerStatus_image:
+    case CRI_ContainerStatus_image_ref:
+    case CRI_ContainerStatus_image_id:
+    case CRI_ContainerStatus_reason:
+    case CRI_ContainerStatus_message:
+        return EDIT_COPY;
+    default:
+        return EDIT_DROP;
+    }
+}
+
+int told_end(struct proto_bytes reply, struct str *out, struct error *err)
+{
+    return edit_fields(edit_bytes(reply, CRI_ContainerStatusResponse_status),
+                       edit_end_of, NULL, out, err);
+}
+
 /* --- lists ---------------------------------------------------------------- */
 
 /* What each may have at most, so that all together have no more than `room`:

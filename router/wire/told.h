@@ -26,6 +26,10 @@ int told_status(struct proto_bytes home, const char *handler, struct str *out,
 void told_id(struct str *out, const char *id);
 void told_url(struct str *out, const char *url);
 
+/* What a container's status, as it is told, says of its state and its times:
+ * fields of a ContainerStatus, to be put behind another's id. */
+int told_end(struct proto_bytes reply, struct str *out, struct error *err);
+
 /* A list: the home's reply (empty for a further message of a Stream…), then
  * the items of each remote that pass the filter.  All together are at most
  * TOLD_MAX, and what is left out the kubelet takes for gone.  So when it is too

@@ -100,6 +100,27 @@ static struct list_item item_of(const struct str *m)
     return (struct list_item){CRIWIRE_ID, CRIWIRE_ID, criwire_of(m)};
 }
 
+Test(told, an_end_is_the_state_and_its_times_alone)
+{
+    cleanup_str struct str reply = STR_INIT(1024), out = STR_INIT(1024),
+                           must = STR_INIT(1024);
+    size_t status = proto_open(&reply, CRI_ContainerStatusResponse_status);
+    proto_add_text(&reply, CRI_ContainerStatus_id, "ab");
+    proto_add_text(&reply, CRI_ContainerStatus_log_path, "/var/log/x");
+    for (int i = 0; i < 2; i++) {
+        struct str *m = i ? &must : &reply;
+        proto_add_varint(m, CRI_ContainerStatus_state, 2);
+        proto_add_varint(m, CRI_ContainerStatus_finished_at, 7);
+        proto_add_varint(m, CRI_ContainerStatus_exit_code, 137);
+        proto_add_text(m, CRI_ContainerStatus_reason, "OOMKilled");
+    }
+    criwire_add_newer(&reply, "status");
+    proto_close(&reply, status);
+    cr_assert_eq(told_end(criwire_of(&reply), &out, NULL), 0);
+    cr_assert_eq(out.size, must.size);
+    cr_assert_eq(memcmp(out.data, must.data, must.size), 0);
+}
+
 Test(told, a_list_has_the_homes_and_the_remotes)
 {
     cleanup_str struct str home = STR_INIT(1024), out = STR_INIT(TOLD_MAX),
