@@ -81,6 +81,14 @@ static const char *below(const char *path, const char *folder)
     return path + strspn(path, "/");
 }
 
+bool mount_path_allowed(const struct mount_rules *rules, const char *path)
+{
+    for (size_t i = 0; i < rules->n_allowed && mount_path_valid(path); i++)
+        if (below(path, rules->allowed[i]))
+            return true;
+    return false;
+}
+
 /* --- judging -------------------------------------------------------------- */
 
 static int refuse(const struct mount *m, const char *why, struct error *err)
@@ -102,11 +110,8 @@ static int judge_form(const struct mount *m, struct error *err)
                              "absolute path of at most %d bytes without \".\" "
                              "and \"..\"",
                              m->host_path, m->container_path, MOUNT_PATH_MAX);
-    if (m->propagation > MOUNT_FROM_HOST)
-        return refuse(m,
-                      "has mountPropagation Bidirectional; what is mounted on "
-                      "a remote cannot be seen here",
-                      err);
+    if (m->propagation > MOUNT_BOTH_WAYS)
+        return refuse(m, "has a mountPropagation that is not known", err);
     return 0;
 }
 
@@ -186,13 +191,17 @@ int mount_judge(const struct mount_rules *rules, const char *uid,
         return r;
     m->volume[0] = '\0';
     const char *rest = below(m->host_path, rules->kubelet_root);
+    if (rest && m->propagation == MOUNT_BOTH_WAYS)
+        return refuse(m,
+                      "has mountPropagation Bidirectional; what is mounted on "
+                      "a remote cannot be seen here",
+                      err);
     if (rest)
         return judge_own(uid, m, rest, err);
     m->kind = MOUNT_HOST_PATH;
     m->below = NULL;
-    for (size_t i = 0; i < rules->n_allowed; i++)
-        if (below(m->host_path, rules->allowed[i]))
-            return 0;
+    if (mount_path_allowed(rules, m->host_path))
+        return 0;
     return refuse(m,
                   "is a hostPath, which on a remote is the remote's own path; "
                   "its operator would have to give it with --host-paths",

@@ -61,12 +61,14 @@ struct mount_rules {
 /* Say of what kind a mount of the pod `uid` is.  -EPERM names the path and why
  * a remote cannot have it: another pod's, a hostPath that is not allowed, a
  * volume of another kind (its plugin's name is told), an image volume,
- * propagation to the host; -EINVAL: it is relative, too long, or has "." or
+ * propagation to the home; -EINVAL: it is relative, too long, or has "." or
  * ".." in it. */
 int mount_judge(const struct mount_rules *rules, const char *uid,
                 struct mount *m, struct error *err);
 
 /* Is this an absolute path without "." and ".."? */
 bool mount_path_valid(const char *path);
+/* And is it at or below a folder that the operator allows? */
+bool mount_path_allowed(const struct mount_rules *rules, const char *path);
 
 #endif

@@ -1,6 +1,7 @@
 #include "router/wire/to_remote.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "router/wire/to_remote_private.h"
@@ -18,19 +19,27 @@ static bool is_ours(const struct proto_field *entry)
 
 /* --- pods ----------------------------------------------------------------- */
 
+struct config {
+    const struct to_remote_pod *pod;
+    bool host_network; /* the remote's */
+    bool asked;        /* for that of a host */
+};
+
 static int edit_linux(void *ctx, const struct proto_field *f, struct str *out,
                       struct error *err)
 {
-    (void)ctx;
+    const struct config *c = ctx;
+    int e;
     (void)out;
-    (void)err;
     switch (f->number) {
     case CRI_LinuxPodSandboxConfig_cgroup_parent:
     case CRI_LinuxPodSandboxConfig_security_context:
-    case CRI_LinuxPodSandboxConfig_sysctls:
     case CRI_LinuxPodSandboxConfig_overhead:
     case CRI_LinuxPodSandboxConfig_resources:
         return EDIT_DROP;
+    case CRI_LinuxPodSandboxConfig_sysctls:
+        e = to_remote_check_sysctl(f, c->pod, c->host_network, err);
+        return e < 0 ? e : EDIT_COPY;
     default:
         return EDIT_COPY;
     }
@@ -43,9 +52,10 @@ static struct proto_bytes pod_security(struct proto_bytes config)
 }
 
 /* It has the network, so it is written also where there was none. */
-static int add_linux(const struct to_remote_pod *pod, struct proto_bytes config,
+static int add_linux(struct config *c, struct proto_bytes config,
                      struct str *out, struct error *err)
 {
+    const struct to_remote_pod *pod = c->pod;
     const struct to_remote_security security = {
         .pod = pod,
         .path = "spec",
@@ -57,7 +67,7 @@ static int add_linux(const struct to_remote_pod *pod, struct proto_bytes config,
     };
     size_t opened = proto_open(out, CRI_PodSandboxConfig_linux);
     int e = edit_fields(edit_bytes(config, CRI_PodSandboxConfig_linux),
-                        edit_linux, NULL, out, err);
+                        edit_linux, c, out, err);
     proto_add_text(out, CRI_LinuxPodSandboxConfig_cgroup_parent,
                    pod->cgroup_parent);
     if (e == 0)
@@ -66,18 +76,27 @@ static int add_linux(const struct to_remote_pod *pod, struct proto_bytes config,
     return e;
 }
 
-struct config {
-    const struct to_remote_pod *pod;
-    bool host_network; /* the remote's */
-};
+/* The ports of one that asked for a host's network are the host's anyway. */
+static int check_port(const struct config *c, struct proto_bytes port,
+                      struct error *err)
+{
+    uint64_t number = edit_number(port, CRI_PortMapping_host_port);
+    if (number == 0 || c->asked)
+        return EDIT_COPY;
+    return error_set(err, EINVAL,
+                     "spec: has hostPort %" PRIu64
+                     ", and no port of this machine leads to %s",
+                     number, c->pod->node ? c->pod->node : "a remote");
+}
 
 static int edit_config(void *ctx, const struct proto_field *f, struct str *out,
                        struct error *err)
 {
     const struct config *c = ctx;
     (void)out;
-    (void)err;
     switch (f->number) {
+    case CRI_PodSandboxConfig_port_mappings:
+        return check_port(c, f->bytes, err);
     case CRI_PodSandboxConfig_hostname:
         return c->host_network ? EDIT_DROP : EDIT_COPY;
     case CRI_PodSandboxConfig_log_directory:
@@ -103,10 +122,10 @@ int to_remote_config(const struct proto_field *config,
                    CRI_LinuxSandboxSecurityContext_namespace_options);
     struct config c = {
         .pod = pod,
-        .host_network = !pod->has_network ||
-                        edit_number(namespaces, CRI_NamespaceOption_network) ==
-                            MODE_NODE,
+        .asked = edit_number(namespaces, CRI_NamespaceOption_network) ==
+                 MODE_NODE,
     };
+    c.host_network = c.asked || !pod->has_network;
     size_t opened = proto_open(out, config->number);
     int e = edit_fields(config->bytes, edit_config, &c, out, err);
     proto_add_text(out, CRI_PodSandboxConfig_log_directory, pod->log_directory);
@@ -115,7 +134,7 @@ int to_remote_config(const struct proto_field *config,
         proto_add_pair(out, CRI_PodSandboxConfig_annotations, WIRE_KEPT,
                        pod->kept);
     if (e == 0)
-        e = add_linux(pod, config->bytes, out, err);
+        e = add_linux(&c, config->bytes, out, err);
     proto_close(out, opened);
     return e;
 }

@@ -21,6 +21,7 @@
 #include "lib/base/str.h"
 #include "model/pod/rights.h"
 #include "router/wire/method.h"
+#include "router/wire/mount.h"
 
 /* What a remote is told besides what the kubelet says of a pod.  The same for
  * RunPodSandbox and each later call that brings the pod's configuration:
@@ -37,11 +38,13 @@ struct to_remote_pod {
     struct cri_pairs labels;
     const char *kept; /* annotation biga.dev/kept */
     const struct rights *rights;
+    const struct mount_rules *paths; /* which of its files pods may name */
     const char *node; /* what refusals call the place: "card 0000:17:00.0" */
 };
 
-/* RunPodSandbox.  Dropped: sysctls, overhead, the pod's resources, its
- * hostname where it has the remote's network. */
+/* RunPodSandbox.  Dropped: overhead, the pod's resources, its hostname where it
+ * has the remote's network.  -EPERM: it asks for rights that are not given;
+ * -EINVAL: for sysctls of what it shares there, or for a port of the home. */
 int to_remote_sandbox(struct proto_bytes request,
                       const struct to_remote_pod *pod, struct str *out,
                       struct error *err);
@@ -69,8 +72,8 @@ struct to_remote_container {
     const struct cri_mount *extra; /* more of them, of the remote's own */
     size_t n_extra;
 };
-/* CreateContainer.  Refused: devices, CDI, seccomp profiles of the host, user
- * namespaces, rights that are not given. */
+/* CreateContainer.  Refused: devices, CDI, user namespaces, rights that are not
+ * given, seccomp profiles but for those of the remote in `paths`. */
 int to_remote_container(struct proto_bytes request,
                         const struct to_remote_container *to, struct str *out,
                         struct error *err);

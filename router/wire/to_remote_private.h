@@ -1,6 +1,6 @@
 /* to_remote_private - what the files of to_remote share: to_remote.c does pods
  * and images, to_remote_container.c containers, to_remote_resources.c what
- * they may use, to_remote_security.c what they may do. */
+ * they may use, to_remote_security.c and _sysctl.c what they may do. */
 #ifndef BIGA_ROUTER_WIRE_TO_REMOTE_PRIVATE_H
 #define BIGA_ROUTER_WIRE_TO_REMOTE_PRIVATE_H
 
@@ -24,6 +24,11 @@ struct to_remote_security {
  * it has the network. */
 int to_remote_add_security(const struct to_remote_security *s,
                            struct proto_bytes context, struct str *out,
+                           struct error *err);
+
+/* 0 when a sysctl is of the pod's own namespaces there, -EINVAL when not. */
+int to_remote_check_sysctl(const struct proto_field *entry,
+                           const struct to_remote_pod *pod, bool host_network,
                            struct error *err);
 
 /* LinuxContainerResources, as the field `number`. */

@@ -63,22 +63,38 @@ static int check_rights(const struct to_remote_security *s,
     return e;
 }
 
-/* Its profiles are files of the home. */
+/* Profiles are files of the remote, as a hostPath is. */
+static int check_profile(const struct to_remote_security *s,
+                         struct proto_bytes path, struct error *err)
+{
+    static const struct mount_rules none;
+    cleanup_free char *text = xstrndup(path.data, path.size);
+    const char *node = s->pod->node ? s->pod->node : "a remote";
+    if (mount_path_allowed(s->pod->paths ? s->pod->paths : &none, text))
+        return 0;
+    return error_set(err, EPERM,
+                     "%s.securityContext.seccompProfile: is Localhost, "
+                     "\"%.100s\", which for pods on %s is a file there; its "
+                     "operator would have to give it with --host-paths",
+                     s->path, text, node);
+}
+
 static int check_seccomp(const struct to_remote_security *s,
                          struct proto_bytes context, struct error *err)
 {
     static const char localhost[] = "localhost/";
+    const size_t size = sizeof localhost - 1;
     struct proto_bytes profile = edit_bytes(context, s->seccomp),
                        path = edit_bytes(context, s->seccomp_path);
-    bool is_file = edit_number(profile, CRI_SecurityProfile_profile_type) ==
-                   PROFILE_LOCALHOST;
-    if (!is_file && (path.size < sizeof localhost - 1 ||
-                     memcmp(path.data, localhost, sizeof localhost - 1) != 0))
-        return 0;
-    return error_set(err, EPERM,
-                     "%s.securityContext.seccompProfile: is Localhost, a file "
-                     "of this machine, which %s does not have",
-                     s->path, s->pod->node ? s->pod->node : "a remote");
+    int e = 0;
+    if (edit_number(profile, CRI_SecurityProfile_profile_type) ==
+        PROFILE_LOCALHOST)
+        e = check_profile(
+            s, edit_bytes(profile, CRI_SecurityProfile_localhost_ref), err);
+    if (e == 0 && path.size >= size && memcmp(path.data, localhost, size) == 0)
+        e = check_profile(
+            s, (struct proto_bytes){path.data + size, path.size - size}, err);
+    return e;
 }
 
 static int check_user_namespace(const struct to_remote_security *s,

@@ -109,6 +109,13 @@ Test(mount, refuses_what_it_is_asked_to_do_with_it)
         cr_expect_eq(mount_judge(&rules, "u-1", &m, &err),
                      i <= MOUNT_FROM_HOST ? 0 : -EPERM, "%u", i);
     }
+    for (uint32_t i = 0; i < 4; i++) {
+        m = (struct mount){.container_path = "/in",
+                           .host_path = "/srv/data/a",
+                           .propagation = i};
+        cr_expect_eq(mount_judge(&rules, "u-1", &m, &err),
+                     i <= MOUNT_BOTH_WAYS ? 0 : -EPERM, "%u", i);
+    }
     m = (struct mount){.container_path = "/a/../b",
                        .host_path = POD "etc-hosts"};
     cr_expect_eq(mount_judge(&rules, "u-1", &m, &err), -EINVAL);

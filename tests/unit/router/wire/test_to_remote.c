@@ -77,7 +77,8 @@ Test(to_remote, a_sandbox)
                 "{\"kept\":1}");
     cr_expect_eq(criwire_count(config, CRI_PodSandboxConfig_annotations), 2);
     struct proto_bytes part = CRIWIRE_IN(&out, POD_LINUX);
-    cr_expect_eq(criwire_count(part, CRI_LinuxPodSandboxConfig_sysctls), 0);
+    expect_pair(part, CRI_LinuxPodSandboxConfig_sysctls,
+                "kernel.shm_rmid_forced", "1");
     cr_expect_eq(criwire_count(part, CRI_LinuxPodSandboxConfig_resources), 0);
 }
 
@@ -122,6 +123,70 @@ Test(to_remote, a_sandbox_that_says_nothing_has_the_remotes_network)
     cr_expect_eq(CRIWIRE_NUMBER(&out, 0, POD_NETWORK), 2);
 }
 
+/* A sandbox's request with that sysctl alone. */
+static int try_sysctl(const struct to_remote_pod *to, const char *name,
+                      struct error *err)
+{
+    cleanup_str struct str m = STR_INIT(1024), out = STR_INIT(1 << 16);
+    size_t config = proto_open(&m, CONFIG);
+    size_t part = proto_open(&m, CRI_PodSandboxConfig_linux);
+    proto_add_pair(&m, CRI_LinuxPodSandboxConfig_sysctls, name, "1");
+    proto_close(&m, part);
+    proto_close(&m, config);
+    return to_remote_sandbox(criwire_of(&m), to, &out, err);
+}
+
+Test(to_remote, sysctls_of_what_the_pod_has_to_itself)
+{
+    static const char *const own[] = {"kernel.sem", "kernel.shm_rmid_forced",
+                                      "kernel.msgmax", "fs.mqueue.msg_max"};
+    static const char *const others[] = {"vm.swappiness", "kernel.panic",
+                                         "net/core/somaxconn", "", "net"};
+    struct to_remote_pod to = pod;
+    struct error err = {0};
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        cr_expect_eq(try_sysctl(&to, own[i], &err), 0, "%s", err.text);
+    cr_expect_eq(try_sysctl(&to, "net.core.somaxconn", &err), -EINVAL);
+    cr_expect(strstr(err.text, "somaxconn\" is of a network"), "%s", err.text);
+    to.has_network = true;
+    cr_expect_eq(try_sysctl(&to, "net.core.somaxconn", &err), 0);
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        cr_expect_eq(try_sysctl(&to, others[i], &err), -EINVAL, "%s",
+                     others[i]);
+    cr_expect(strstr(err.text, "is one of the whole machine"), "%s", err.text);
+}
+
+/* A sandbox's request with that port of the host's, and that network. */
+static int try_port(uint32_t host_port, uint32_t network, struct error *err)
+{
+    cleanup_str struct str m = STR_INIT(1024), out = STR_INIT(1 << 16);
+    size_t config = proto_open(&m, CONFIG);
+    size_t port = proto_open(&m, CRI_PodSandboxConfig_port_mappings);
+    proto_add_varint(&m, CRI_PortMapping_container_port, 80);
+    proto_add_varint(&m, CRI_PortMapping_host_port, host_port);
+    proto_close(&m, port);
+    size_t part = proto_open(&m, CRI_PodSandboxConfig_linux);
+    size_t security = proto_open(&m,
+                                 CRI_LinuxPodSandboxConfig_security_context);
+    size_t options =
+        proto_open(&m, CRI_LinuxSandboxSecurityContext_namespace_options);
+    proto_add_varint(&m, CRI_NamespaceOption_network, network);
+    proto_close(&m, options);
+    proto_close(&m, security);
+    proto_close(&m, part);
+    proto_close(&m, config);
+    return to_remote_sandbox(criwire_of(&m), &pod, &out, err);
+}
+
+Test(to_remote, has_no_ports_of_this_machine)
+{
+    struct error err = {0};
+    cr_expect_eq(try_port(0, 0, &err), 0, "%s", err.text);
+    cr_expect_eq(try_port(80, 2, &err), 0, "%s", err.text);
+    cr_expect_eq(try_port(8080, 0, &err), -EINVAL);
+    cr_expect(strstr(err.text, "hostPort 8080"), "%s", err.text);
+}
+
 /* --- rights --------------------------------------------------------------- */
 
 /* A sandbox's request with one number in its security context. */
@@ -160,8 +225,6 @@ Test(to_remote, a_sandbox_may_do_what_is_given)
          CRI_NamespaceOption_pid, 2, "host-pid", "--allow host-pid"},
         {CRI_LinuxSandboxSecurityContext_namespace_options,
          CRI_NamespaceOption_ipc, 2, "host-ipc", "--allow host-ipc"},
-        {CRI_LinuxSandboxSecurityContext_seccomp,
-         CRI_SecurityProfile_profile_type, 2, NULL, "is Localhost"},
     };
     for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
         struct error err = {0};
@@ -170,12 +233,55 @@ Test(to_remote, a_sandbox_may_do_what_is_given)
                      -EPERM, "%zu", i);
         cr_expect(strstr(err.text, asked[i].why), "%s", err.text);
         cr_expect_eq(try_sandbox(asked[i].number, asked[i].within,
-                                 asked[i].value,
-                                 asked[i].allow ? asked[i].allow
-                                                : "ALL,"
-                                                  "privileged",
-                                 &err),
-                     asked[i].allow ? 0 : -EPERM, "%zu: %s", i, err.text);
+                                 asked[i].value, asked[i].allow, &err),
+                     0, "%zu: %s", i, err.text);
+    }
+}
+
+/* Its seccomp profile, as it is written now and as it was. */
+static int try_profile(const struct to_remote_pod *to, const char *path,
+                       bool old, struct error *err)
+{
+    cleanup_str struct str m = STR_INIT(1024), out = STR_INIT(1 << 16);
+    cleanup_free char *word = xasprintf("localhost/%s", path);
+    size_t config = proto_open(&m, CONFIG);
+    size_t part = proto_open(&m, CRI_PodSandboxConfig_linux);
+    size_t security = proto_open(&m,
+                                 CRI_LinuxPodSandboxConfig_security_context);
+    if (old) {
+        uint32_t number = CRI_LinuxSandboxSecurityContext_seccomp_profile_path;
+        proto_add_text(&m, number, word);
+    } else {
+        size_t in = proto_open(&m, CRI_LinuxSandboxSecurityContext_seccomp);
+        proto_add_varint(&m, CRI_SecurityProfile_profile_type, 2);
+        proto_add_text(&m, CRI_SecurityProfile_localhost_ref, path);
+        proto_close(&m, in);
+    }
+    proto_close(&m, security);
+    proto_close(&m, part);
+    proto_close(&m, config);
+    return to_remote_sandbox(criwire_of(&m), to, &out, err);
+}
+
+Test(to_remote, seccomp_profiles_are_files_that_are_given)
+{
+    static const char *const allowed[] = {"/srv/profiles"};
+    static const char *const others[] = {
+        "/srv/profiles/../x", "/srv/other.json", "profiles/a.json", ""};
+    const struct mount_rules rules = {"/var/lib/kubelet", allowed, 1};
+    struct to_remote_pod to = pod;
+    struct error err = {0};
+    for (int old = 0; old < 2; old++) {
+        to.paths = NULL;
+        cr_expect_eq(try_profile(&to, "/srv/profiles/a.json", old, &err),
+                     -EPERM);
+        cr_expect(strstr(err.text, "--host-paths"), "%s", err.text);
+        to.paths = &rules;
+        cr_expect_eq(try_profile(&to, "/srv/profiles/a.json", old, &err), 0,
+                     "%s", err.text);
+        for (size_t i = 0; i < ARRAY_LEN(others); i++)
+            cr_expect_eq(try_profile(&to, others[i], old, &err), -EPERM, "%s",
+                         others[i]);
     }
 }
 
