@@ -109,6 +109,29 @@ int from_remote_container_status(struct proto_bytes reply,
 
 /* --- small replies -------------------------------------------------------- */
 
+/* The kubelet keeps names of images, on its disk too. */
+static int check_texts(enum fields_message m, struct proto_bytes message,
+                       struct error *err)
+{
+    struct proto_reader r;
+    struct proto_field f;
+    int e = 0;
+    proto_reader_init(&r, message);
+    while (e == 0 && proto_next(&r, &f, NULL) > 0) {
+        const struct fields_row *row = fields_find(m, f.number);
+        if (!row)
+            continue;
+        if (row->kind == FIELDS_ONE || row->kind == FIELDS_MANY)
+            e = check_texts(row->within, f.bytes, err);
+        else if ((row->kind == FIELDS_TEXT || row->kind == FIELDS_TEXTS) &&
+                 f.bytes.size > FROM_REMOTE_TEXT_MAX)
+            e = error_set(err, EPROTO, "%s.%s: has %zu bytes, the limit is %d",
+                          fields_message_name(m), row->name, f.bytes.size,
+                          FROM_REMOTE_TEXT_MAX);
+    }
+    return e;
+}
+
 int from_remote_checked(const struct method *m, struct proto_bytes reply,
                         struct str *out, struct error *err)
 {
@@ -118,6 +141,8 @@ int from_remote_checked(const struct method *m, struct proto_bytes reply,
         : m->id == METHOD_EXEC_SYNC  ? CRI_ExecSyncResponse
                                      : CRI_Nothing;
     int e = fields_check(message, reply, err);
+    if (e == 0)
+        e = check_texts(message, reply, err);
     if (e < 0)
         return error_wrap(err, "the reply to %s", method_name(m));
     str_add_n(out, reply.data, reply.size);

@@ -1,8 +1,10 @@
 /* What one sandbox or container says of itself: of its identity nothing is
  * taken from the remote. */
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
+#include "lib/base/hidden_text.h"
 #include "lib/base/mem.h"
 #include "lib/base/utf8.h"
 #include "router/wire/from_remote_private.h"
@@ -113,14 +115,40 @@ int from_remote_take_id(enum fields_message m, struct proto_bytes message,
     return 0;
 }
 
-/* Digits, dots and colons, which is all that the kubelet needs not to take it
- * for something else; whether it parses is the kubelet's business. */
+/* The number that an address begins with; behind it `*text` ends. */
+static unsigned first_number(const char **text, unsigned base)
+{
+    unsigned n = 0;
+    for (; isxdigit((unsigned char)**text); ++*text) {
+        unsigned c = (unsigned char)**text;
+        unsigned digit = c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
+        n = n <= UINT16_MAX && digit < base ? n * base + digit : UINT32_MAX;
+    }
+    return n;
+}
+
+/* The kubelet probes the pod there, and Services lead there: never to the
+ * machine that calls it, nor to what its neighbours alone serve.  How it begins
+ * tells; whether it parses is the kubelet's business. */
 static bool is_address(struct proto_bytes b)
 {
-    for (size_t i = 0; i < b.size; i++)
-        if (!strchr("0123456789abcdefABCDEF.:", b.data[i]))
-            return false;
-    return b.size >= 2 && b.size <= ADDRESS_MAX;
+    char text[ADDRESS_MAX + 1];
+    const char *at = text;
+    if (b.size < 2 || b.size > ADDRESS_MAX)
+        return false;
+    memcpy(text, b.data, b.size);
+    text[b.size] = '\0';
+    if (text[strspn(text, "0123456789abcdefABCDEF.:")])
+        return false;
+    if (strchr(text, ':')) {
+        unsigned n = first_number(&at, 16);
+        return n > 0 && n < 0xff00 && (n & 0xffc0) != 0xfe80;
+    }
+    unsigned n = first_number(&at, 10);
+    at += *at == '.';
+    unsigned next = first_number(&at, 10);
+    return *at == '.' && n > 0 && n < 224 && n != 127 &&
+           !(n == 169 && next == 254);
 }
 
 static bool is_identity(const struct proto_field *label)
@@ -146,14 +174,18 @@ static int copy_text(enum fields_message m, const struct proto_field *f,
                      FROM_REMOTE_TEXT_MAX);
 }
 
+/* They end on a terminal. */
 static int cut_text(const struct proto_field *f, struct str *out)
 {
+    char plain[FROM_REMOTE_REASON_MAX];
     struct proto_bytes b = f->bytes;
     if (b.size > FROM_REMOTE_REASON_MAX) {
         b.size = FROM_REMOTE_REASON_MAX;
         while (b.size > 0 && utf8_inside(b.data[b.size]))
             b.size--;
     }
+    memcpy(plain, b.data, b.size);
+    b = (struct proto_bytes){plain, hidden_text_blank(plain, b.size)};
     proto_add_bytes(out, f->number, b);
     return EDIT_DROP;
 }

@@ -9,6 +9,7 @@
 #include "router/wire/fields.h"
 #include "router/wire/found.h"
 #include "router/wire/from_remote.h"
+#include "router/wire/pod_stats.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -190,9 +191,28 @@ static int try_small(struct proto_bytes in, struct str *out, struct error *err)
     return e;
 }
 
+static void pass(void *ctx, const struct list_item *item)
+{
+    (void)ctx;
+    (void)item;
+}
+
+/* What we make of a remote's numbers is what we read. */
+static void try_pod_stats(struct proto_bytes in)
+{
+    const struct method *m = method_get(METHOD_LIST_POD_SANDBOX_STATS);
+    cleanup_str struct str made = {.max = 1 << 24, .soft = true};
+    if (in.size < FROM_REMOTE_ITEM_MAX / 2 &&
+        pod_stats_write(in, &known, NULL, &made, NULL) == 0)
+        assert(from_remote_list(
+                   m, (struct proto_bytes){str_text(&made), made.size}, &known,
+                   pass, NULL, NULL) == 0);
+}
+
 static int try_stats(enum method_id id, struct proto_bytes in, struct str *out,
                      struct error *err)
 {
+    try_pod_stats(in);
     int e = from_remote_stats(method_get(id), in, &known, out, err);
     if (e == 0)
         assert(fields_check(

@@ -172,6 +172,50 @@ Test(from_remote, a_sandbox_has_the_network_that_was_asked_for)
     }
 }
 
+static bool keeps_address(const char *address)
+{
+    cleanup_str struct str in = STR_INIT(1 << 16);
+    cleanup_str struct str out = STR_INIT(1 << 16);
+    struct known_sandbox s = sandbox;
+    s.address = "";
+    size_t status = proto_open(&in, CRI_PodSandboxStatusResponse_status);
+    proto_add_text(&in, CRI_PodSandboxStatus_id, CRIWIRE_ID);
+    size_t network = proto_open(&in, CRI_PodSandboxStatus_network);
+    proto_add_text(&in, CRI_PodSandboxNetworkStatus_ip, address);
+    proto_close(&in, network);
+    proto_close(&in, status);
+    cr_assert_eq(
+        from_remote_sandbox_status(criwire_of(&in), &s, NULL, &out, NULL), 0);
+    return CRIWIRE_IN(&out, CRI_PodSandboxStatusResponse_status,
+                      CRI_PodSandboxStatus_network,
+                      CRI_PodSandboxNetworkStatus_ip)
+               .data != NULL;
+}
+
+Test(from_remote, an_address_is_never_one_of_this_machine_alone)
+{
+    static const char *const good[] = {"10.9.9.9", "192.0.2.1", "fd00::1"},
+                             *const bad[] = {"",
+                                             "127.0.0.1",
+                                             "0.0.0.0",
+                                             "0.1.2.3",
+                                             "169.254.169.254",
+                                             "224.0.0.1",
+                                             "::1",
+                                             "::",
+                                             "fe80::1",
+                                             "ff02::1",
+                                             "::ffff:10.0.0.1",
+                                             "0127.1.1.1",
+                                             "x.9.9.9",
+                                             "0:0::1",
+                                             "10"};
+    for (size_t i = 0; i < ARRAY_LEN(good); i++)
+        cr_expect(keeps_address(good[i]), "%s", good[i]);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        cr_expect_not(keeps_address(bad[i]), "%s", bad[i]);
+}
+
 Test(from_remote, an_address_of_the_remote_is_one)
 {
     struct known_sandbox s = sandbox;
