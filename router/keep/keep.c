@@ -214,6 +214,22 @@ void keep_unclear(struct keep *k, const struct kept *what)
 
 /* --- the end -------------------------------------------------------------- */
 
+int keep_ended(struct keep *k, const char *id, struct proto_bytes how,
+               struct error *err)
+{
+    hold_lock(&k->writing);
+    const struct keep_entry *e = strmap_get(&k->by_id, id);
+    if (!e || e->kept->ended.size)
+        return 0;
+    cleanup_with(kept) struct kept *ended = kept_with_end(e->kept, how);
+    int r = kept_check(ended, err);
+    if (r == 0)
+        r = keepdb_put(k->db, ended, err);
+    if (r == 0)
+        (void)keep_entry_put(k, steal(&ended));
+    return r;
+}
+
 struct dropping {
     struct keep_entry **list;
     struct kept **records;

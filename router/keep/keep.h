@@ -84,6 +84,11 @@ void keep_unclear(struct keep *k, const struct kept *what);
 
 /* --- the end -------------------------------------------------------------- */
 
+/* The kubelet is about to be told that this container has ended, and how
+ * (told_end()): the next router tells the same.  The first counts; of one that
+ * is not there it is a success. */
+int keep_ended(struct keep *k, const char *id, struct proto_bytes how,
+               struct error *err);
 /* The remote has removed it; with a sandbox all its containers.  One that is
  * not there is a success. */
 int keep_forget(struct keep *k, const char *id, struct error *err);
@@ -99,9 +104,12 @@ struct keep_found {
     size_t n_rebuilt; /* were not written down */
     size_t n_gone;    /* are not there any more */
     size_t n_strays;  /* are of nobody: seen.h marks them */
+    size_t n_asked;   /* the same, of those that need `ours` */
 };
+enum { KEEP_ASKED_MAX = 256 }; /* of one call; the others are for the next */
 /* A whole listing, which was begun at that mark: the map is made to agree with
- * it.  Those in it that nobody knows are marked in `seen`.  -errno when
+ * it.  Those in it that nobody knows are marked in `seen`; those that may be
+ * written down are as soon as they are `ours`, with another call.  -errno when
  * something could not be written: the rest is done all the same, and the next
  * listing does it again. */
 int keep_seen(struct keep *k, const char *remote, uint64_t mark,

@@ -89,9 +89,13 @@ static int see_items(struct seeing *s, const struct reconcile *r,
             continue;
         enum reconcile_verdict v = reconcile_item(r, seen, item, &kept);
         item->stray = v == RECONCILE_STRAY;
+        item->asked = kept && !item->ours && found->n_asked < KEEP_ASKED_MAX;
         found->n_strays += item->stray;
-        if (!kept)
+        found->n_asked += item->asked;
+        if (!kept || !item->ours) {
+            kept_unref(kept);
             continue;
+        }
         int e = put(s, kept, err);
         found->n_adopted += e == 0 && v == RECONCILE_ADOPT;
         found->n_rebuilt += e == 0 && v == RECONCILE_REBUILD;

@@ -1,5 +1,6 @@
 #include "router/keep/kept.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "lib/base/refs.h"
@@ -7,6 +8,31 @@
 static const char *copy(struct arena *a, const char *text)
 {
     return text && *text ? arena_strndup(a, text, strlen(text)) : "";
+}
+
+static struct proto_bytes copy_bytes(struct arena *a, struct proto_bytes b)
+{
+    b.data = b.size ? arena_strndup(a, b.data, b.size) : "";
+    return b;
+}
+
+static size_t size_of(size_t size)
+{
+    const size_t align = sizeof(max_align_t);
+    return size ? (size + align) / align * align : 0; /* with its NUL */
+}
+
+/* Thousands are kept: an arena's usual block would be mostly empty. */
+static void reserve(struct kept *k, const struct kept *from)
+{
+    const char *const texts[] = {
+        from->remote,  from->namespace,     from->name,       from->uid,
+        from->handler, from->log_directory, from->allocation, from->container,
+        from->image,   from->log_path};
+    size_t size = size_of(from->mounts.size) + size_of(from->ended.size);
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        size += texts[i] ? size_of(strlen(texts[i])) : 0;
+    arena_reserve(&k->arena, size);
 }
 
 static void copy_texts(struct kept *k, const struct kept *from)
@@ -22,10 +48,8 @@ static void copy_texts(struct kept *k, const struct kept *from)
     k->container = copy(a, from->container);
     k->image = copy(a, from->image);
     k->log_path = copy(a, from->log_path);
-    k->mounts.size = from->mounts.size;
-    k->mounts.data = from->mounts.size ? arena_strndup(a, from->mounts.data,
-                                                       from->mounts.size)
-                                       : "";
+    k->mounts = copy_bytes(a, from->mounts);
+    k->ended = copy_bytes(a, from->ended);
 }
 
 struct kept *kept_copy(const struct kept *from)
@@ -40,6 +64,7 @@ struct kept *kept_copy(const struct kept *from)
     k->host_network = from->host_network;
     memcpy(k->id, from->id, sizeof k->id);
     memcpy(k->sandbox_id, from->sandbox_id, sizeof k->sandbox_id);
+    reserve(k, from);
     copy_texts(k, from);
     return k;
 }
@@ -59,6 +84,13 @@ struct kept *kept_with_id(const struct kept *from, const char *id)
     struct kept *k = kept_copy(from);
     (void)snprintf(k->id, sizeof k->id, "%s", id);
     k->state = *id ? KEPT_MADE : KEPT_ANNOUNCED;
+    return k;
+}
+
+struct kept *kept_with_end(const struct kept *from, struct proto_bytes ended)
+{
+    struct kept *k = kept_copy(from);
+    k->ended = copy_bytes(&k->arena, ended);
     return k;
 }
 
@@ -154,5 +186,8 @@ int kept_check(const struct kept *k, struct error *err)
     if (k->mounts.size > KEPT_MOUNTS_MAX)
         return error_set(err, EINVAL, "mounts: have %zu bytes, %d are allowed",
                          k->mounts.size, KEPT_MOUNTS_MAX);
+    if (k->ended.size > KEPT_ENDED_MAX)
+        return error_set(err, EINVAL, "ended: has %zu bytes, %d are allowed",
+                         k->ended.size, KEPT_ENDED_MAX);
     return 0;
 }

@@ -21,6 +21,7 @@ enum {
     KEPT_PATH_MAX = 4095,        /* log_directory, log_path, image */
     KEPT_ALLOCATION_MAX = 16384, /* bytes of the annotation */
     KEPT_MOUNTS_MAX = 256 << 10, /* bytes */
+    KEPT_ENDED_MAX = 32 << 10,   /* bytes */
     KEPT_KEY_SIZE = 2 * KEPT_NAME_MAX + 16,
 };
 
@@ -51,6 +52,8 @@ struct kept {
     const char *image;         /* as the pod has it */
     const char *log_path;      /* of the home, absolute */
     struct proto_bytes mounts; /* of from_remote_mounts() */
+    struct proto_bytes ended;  /* of told_end(), as the kubelet was told; empty:
+                                * it was not told so */
 
     atomic_uint refs; /* from here on of kept_copy() */
     struct arena arena;
@@ -63,6 +66,8 @@ void kept_unref(struct kept *k); /* NULL allowed */
 DEFINE_CLEANUP(kept, struct kept *, kept_unref)
 /* The same made under that id, or announced: "". */
 struct kept *kept_with_id(const struct kept *from, const char *id);
+/* The same, which has ended so. */
+struct kept *kept_with_end(const struct kept *from, struct proto_bytes ended);
 
 void kept_key(const struct kept *k, char ret_key[KEPT_KEY_SIZE]);
 /* -EINVAL names the member that is missing, too long or not what it must be:

@@ -25,17 +25,25 @@ static void write_sandbox(const struct kept *k, bool whole, struct str *out)
     jwrite_bool(out, "hostNetwork", k->host_network);
 }
 
+static void write_bytes(const char *name, struct proto_bytes bytes,
+                        struct str *out)
+{
+    cleanup_str struct str text = STR_INIT(2 * KEPT_MOUNTS_MAX);
+    if (!bytes.size)
+        return;
+    base64_add(&text, bytes.data, bytes.size);
+    jwrite_text(out, name, str_text(&text));
+}
+
 static void write_container(const struct kept *k, bool whole, struct str *out)
 {
-    cleanup_str struct str mounts = STR_INIT(2 * KEPT_MOUNTS_MAX);
     jwrite_text(out, "sandbox", k->sandbox_id);
     jwrite_text(out, "container", k->container);
     jwrite_known_text(out, "image", k->image);
     jwrite_known_text(out, "log", k->log_path);
-    if (!whole || !k->mounts.size)
-        return;
-    base64_add(&mounts, k->mounts.data, k->mounts.size);
-    jwrite_text(out, "mounts", str_text(&mounts));
+    if (whole)
+        write_bytes("mounts", k->mounts, out);
+    write_bytes("ended", k->ended, out);
 }
 
 /* The hash is text, because JSON's numbers have 53 bits. */
@@ -100,13 +108,14 @@ static void take_id(struct reader *r, const char *name,
                    opt_text(r, name, KEPT_ID_MAX));
 }
 
-static void take_mounts(struct reader *r, struct kept *k, struct str *bytes)
+static struct proto_bytes take_bytes(struct reader *r, const char *name,
+                                     size_t max, struct str *bytes)
 {
-    const char *text = opt_text(r, "mounts", 2 * KEPT_MOUNTS_MAX);
+    const char *text = opt_text(r, name, 2 * max);
+    str_init(bytes, max);
     if (*text && !base64_decode(text, strlen(text), bytes))
-        (void)reader_fail(r, "mounts", "is no base64 of at most %d bytes",
-                          KEPT_MOUNTS_MAX);
-    k->mounts = (struct proto_bytes){str_text(bytes), bytes->size};
+        (void)reader_fail(r, name, "is no base64 of at most %zu bytes", max);
+    return (struct proto_bytes){str_text(bytes), bytes->size};
 }
 
 /* What is of the other kind is not looked at, and so is not let in. */
@@ -119,17 +128,23 @@ static void read_sandbox(struct reader *r, struct kept *k)
     k->image = k->log_path = "";
 }
 
-static void read_container(struct reader *r, struct kept *k, struct str *mounts)
+struct decoded {
+    struct str mounts, ended;
+};
+
+static void read_container(struct reader *r, struct kept *k, struct decoded *d)
 {
     take_id(r, "sandbox", k->sandbox_id);
     k->image = opt_text(r, "image", KEPT_PATH_MAX);
     k->log_path = opt_text(r, "log", KEPT_PATH_MAX);
-    take_mounts(r, k, mounts);
+    k->mounts = take_bytes(r, "mounts", KEPT_MOUNTS_MAX, &d->mounts);
+    if (k->state == KEPT_MADE)
+        k->ended = take_bytes(r, "ended", KEPT_ENDED_MAX, &d->ended);
     k->handler = k->log_directory = k->allocation = "";
 }
 
-/* Texts are borrowed from the JSON and from `mounts`. */
-static int read_kept(const cJSON *json, struct kept *k, struct str *mounts,
+/* Texts are borrowed from the JSON and from `d`. */
+static int read_kept(const cJSON *json, struct kept *k, struct decoded *d,
                      struct error *err)
 {
     enum { YEAR_9999_S = 253402300799 };
@@ -149,7 +164,7 @@ static int read_kept(const cJSON *json, struct kept *k, struct str *mounts,
     if (k->kind == KEPT_SANDBOX)
         read_sandbox(&r, k);
     else
-        read_container(&r, k, mounts);
+        read_container(&r, k, d);
     return r.failed ? -EINVAL : kept_check(k, err);
 }
 
@@ -157,17 +172,19 @@ int kept_text_read(const char *text, size_t size, struct kept **ret_kept,
                    struct error *err)
 {
     cleanup_with(json) cJSON *json = NULL;
-    cleanup_str struct str mounts = STR_INIT(KEPT_MOUNTS_MAX);
+    struct decoded d = {0};
     struct kept k = {0};
     if (size > KEPT_TEXT_MAX)
         return error_set(err, EINVAL, "kept: has %zu bytes, %d are allowed",
                          size, KEPT_TEXT_MAX);
     if (json_parse(text, size, &json, err) < 0)
         return -EINVAL;
-    if (read_kept(json, &k, &mounts, err) < 0)
-        return -EINVAL;
-    *ret_kept = kept_copy(&k);
-    return 0;
+    int e = read_kept(json, &k, &d, err);
+    if (e == 0)
+        *ret_kept = kept_copy(&k);
+    str_fini(&d.mounts);
+    str_fini(&d.ended);
+    return e;
 }
 
 /* --- sealed --------------------------------------------------------------- */

@@ -74,7 +74,9 @@ static bool runs(const struct making *m, const struct seen *seen,
 static int note(const struct making *m, const struct kept *what, const char *id,
                 struct error *err)
 {
-    int e = point("cri-before-record", err);
+    int e = m->calls->judge ? m->calls->judge(m->calls->ctx, id, err) : 0;
+    if (e == 0)
+        e = point("cri-before-record", err);
     if (e == 0)
         e = keep_made(m->k, what, id, err);
     if (e < 0)

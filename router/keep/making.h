@@ -21,6 +21,8 @@ struct making_calls {
     /* All there is of that pod, asked for at once. */
     int (*look)(void *ctx, const char *uid, struct seen *ret_seen,
                 struct error *err);
+    /* That id is nothing of the home's; NULL: nobody asks. */
+    int (*judge)(void *ctx, const char *id, struct error *err);
     /* Stopped and removed; one that is not there is a success. */
     int (*remove)(void *ctx, const char *id, bool sandbox, struct error *err);
     void *ctx;

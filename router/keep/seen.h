@@ -1,5 +1,5 @@
 /* seen - what one remote lists with our labels, at one time.  Not one word of
- * it is believed by itself.  Pure; use from one thread. */
+ * it is believed by itself.  Pure. */
 #ifndef BIGA_ROUTER_KEEP_SEEN_H
 #define BIGA_ROUTER_KEEP_SEEN_H
 
@@ -18,10 +18,11 @@ struct seen_item {
     char id[KEPT_ID_MAX + 1], sandbox_id[KEPT_ID_MAX + 1];
     char uid[ORPHANS_UID_MAX + 1]; /* label biga.dev/pod-uid; "" */
     char name[KEPT_NAME_MAX + 1];  /* of its metadata; "" it is longer */
-    uint32_t attempt;              /* the same */
-    uint32_t state;                /* as in found.h */
+    uint32_t attempt, state;       /* the same; as in found.h */
     char *kept;                    /* the annotation; "" */
     bool stray; /* nobody knows it: filled in by keep_seen() */
+    bool asked; /* with `ours` it would be written down: keep_seen() */
+    bool ours;  /* the caller's: that id is nothing of the home's */
 };
 struct seen {
     bool partly; /* an item was left out: what is missing may be there */
@@ -29,12 +30,11 @@ struct seen {
     size_t n, cap;
 };
 void seen_fini(struct seen *s);
-/* Copies; `list` is that of sandboxes or that of containers.  False: it is
- * full, or the id is none. */
+/* Copies.  False: it is full, or the id is none. */
 bool seen_add(struct seen *s, const struct found *found, bool sandbox);
 /* Of two with one id none is left: a runtime has no such thing. */
 void seen_sort(struct seen *s);
-/* After that; NULL: it is not in it. */
+/* After that. */
 const struct seen_item *seen_find(const struct seen *s, const char *id);
 
 #endif

@@ -149,6 +149,8 @@ struct keep_found keeprig_see(struct keeprig *r, struct keep *k)
     struct keep_found found = {0};
     uint64_t mark = keep_mark(k);
     keeprig_list(r, &seen);
+    for (size_t i = 0; i < seen.n; i++)
+        seen.list[i].ours = true;
     if (keep_seen(k, r->name, mark, &seen, &found, NULL) < 0)
         abort();
     seen_fini(&seen);

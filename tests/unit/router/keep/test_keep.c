@@ -72,6 +72,33 @@ Test(keep, is_there_again_after_a_restart)
     tmpdir_remove(dir);
 }
 
+Test(keep, an_end_is_there_again_after_a_restart)
+{
+    char *dir = tmpdir_create();
+    struct keep *k = open_in(dir);
+    const struct kept s = keeprig_sandbox("u-1", 0);
+    const struct kept c = keeprig_container("u-1", "aa", "c", 2);
+    static char long_one[KEPT_ENDED_MAX + 1];
+    make(k, &s, "aa");
+    make(k, &c, "ab");
+    cr_assert_eq(keep_ended(k, "ab",
+                            (struct proto_bytes){long_one, sizeof long_one},
+                            NULL),
+                 -EINVAL);
+    cr_assert_eq(keep_ended(k, "ab", (struct proto_bytes){"first", 5}, NULL),
+                 0);
+    cr_assert_eq(keep_ended(k, "ab", (struct proto_bytes){"other", 5}, NULL),
+                 0);
+    cr_assert_eq(keep_ended(k, "ff", (struct proto_bytes){"none", 4}, NULL), 0);
+    keep_close(k);
+    k = open_in(dir);
+    cleanup_with(kept) struct kept *found = keep_find(k, "ab");
+    cr_assert(proto_equals(found->ended, "first"));
+    cr_assert_eq(found->attempt, 2);
+    keep_close(k);
+    tmpdir_remove(dir);
+}
+
 Test(keep, is_of_one_process)
 {
     char *dir = tmpdir_create();

@@ -43,12 +43,16 @@ static void check_round(struct kept k, const char *id)
     cr_assert_eq(back->mounts.size, whole->mounts.size);
     cr_assert_eq(
         memcmp(back->mounts.data, whole->mounts.data, back->mounts.size), 0);
+    cr_assert_eq(back->ended.size, *id ? whole->ended.size : 0);
+    cr_assert_eq(memcmp(back->ended.data, whole->ended.data, back->ended.size),
+                 0);
     kept_seal(whole, &mine, &sealed);
     cr_assert_eq(kept_unseal(str_text(&sealed), &mine, &said, &ours, &err), 0,
                  "%s", err.text);
     cr_assert(ours);
     check_same(said, whole);
     cr_assert_str_eq(said->id, "", "what is sealed is of no id yet");
+    cr_assert_eq(said->ended.size, 0, "and has not ended");
 }
 
 Test(kept_text, reads_what_it_wrote)
@@ -60,7 +64,10 @@ Test(kept_text, reads_what_it_wrote)
     k.allocation = "{\"a\":\"\\u0001 \xc3\xa4\"}";
     check_round(k, "");
     check_round(k, "abc");
-    check_round(keeprig_container("u-1", "ab", "c", 0), "abd");
+    k = keeprig_container("u-1", "ab", "c", 0);
+    check_round(k, "abd");
+    k.ended = (struct proto_bytes){"\x18\x02\0", 3};
+    check_round(k, "abd");
 }
 
 Test(kept_text, a_seal_is_of_one_node_and_of_every_byte)
