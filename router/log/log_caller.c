@@ -82,3 +82,12 @@ int log_caller_exec(void *ctx, const char *remote, unsigned lane,
     return cri_exec_sync(l->cri, helper, argv, n_argv, ms / 1000 + 1, ms,
                          ret_exec, err);
 }
+
+void log_caller_rest(struct log_caller *c, const char *remote, unsigned lane)
+{
+    struct lane *l = lane_find(c, remote, lane);
+    if (!l)
+        return;
+    cri_destroy(l->cri);
+    l->cri = NULL;
+}

@@ -27,5 +27,7 @@ DEFINE_CLEANUP(log_caller, struct log_caller *, log_caller_destroy)
 
 /* What log_copier_config.exec is to be, with the caller as its ctx. */
 log_exec_f log_caller_exec;
+/* The same of rest: ends that lane's connection. */
+void log_caller_rest(struct log_caller *c, const char *remote, unsigned lane);
 
 #endif

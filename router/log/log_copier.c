@@ -13,6 +13,7 @@
 enum {
     WAIT_MS = 5000,
     LINGER_MS = 60,
+    REST_MS = 20000,
     ROUND_MAX = 8 << 20, /* what biga-card gives at most */
     FREE_STEP = 16 << 20,
     REMOTE_PATH_MAX = 1024,
@@ -46,6 +47,7 @@ with_defaults(const struct log_copier_config *config)
     struct log_copier_config c = *config;
     c.wait_ms = c.wait_ms ? c.wait_ms : WAIT_MS;
     c.linger_ms = c.linger_ms ? c.linger_ms : LINGER_MS;
+    c.rest_ms = c.rest_ms ? c.rest_ms : REST_MS;
     if (c.round_max == 0 || c.round_max > ROUND_MAX)
         c.round_max = ROUND_MAX;
     c.free_step = c.free_step ? c.free_step : FREE_STEP;
@@ -267,16 +269,22 @@ int log_copier_finish(struct log_copier *c, const char *key, unsigned ms,
                       struct error *err)
 {
     int64_t due = clock_ms() + ms;
+    uint64_t next = 0;
     struct log_container *k;
     hold_lock(&c->lock);
     /* looked for again each time: it may be gone by then */
     while (!c->stopped && (k = want_end(c, key))) {
+        if (k->next != next) {
+            next = k->next;
+            due = clock_ms() + ms;
+        }
         if (k->remote->cut)
             return error_set(err, ENETUNREACH, "log %s: %s is cut off", key,
                              k->remote->name);
         if (clock_ms() >= due)
             return error_set(err, ETIMEDOUT,
-                             "log %s: its end has not come from %s in %u ms",
+                             "log %s: nothing has come from %s in %u ms, and "
+                             "it has not ended",
                              key, k->remote->name, ms);
         (void)clock_wait(&c->wake, &c->lock, due);
     }

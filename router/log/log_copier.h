@@ -4,7 +4,8 @@
  * A remote has LOG_LANES threads, each of which may have one call of
  * `biga-card follow` (card/follow.h) under way; a call has the bytes of all
  * containers there.  Threads begin with the remote's first container and wait
- * when it has none.  Nobody waits for a remote but finish(), which is bounded.
+ * when it has none.  Nobody waits for a remote but finish(), for as long as
+ * something comes.
  *
  * All functions but create and destroy may be called from any thread at any
  * time.  add(), reopen() and remove() block on the kubelet's disk alone; for
@@ -42,8 +43,12 @@ struct log_copier_config {
     const char *remote_dir; /* on remotes, the helper's and root's alone:
                              * "/var/lib/biga/follow" */
     log_exec_f *exec;
+    /* That lane of the remote has had no call for `rest_ms`: what it keeps for
+     * the next may go.  NULL: nothing. */
+    void (*rest)(void *ctx, const char *remote, unsigned lane);
     void *ctx;
     /* 0: the defaults */
+    unsigned rest_ms;   /* 20000 */
     unsigned wait_ms;   /* how long a call waits for bytes: 5000 */
     unsigned linger_ms; /* and for more of them, while they come: 60 */
     size_t round_max;   /* bytes of a call: 8 MiB, and no more */
@@ -80,8 +85,8 @@ int log_copier_add(struct log_copier *c, const struct log_target *target,
 /* ReopenContainerLog.  -ENOENT: no such container. */
 int log_copier_reopen(struct log_copier *c, const char *key, struct error *err);
 /* The container has exited, and somebody wants to tell: waits until all that
- * it wrote is in the kubelet's file.  -ETIMEDOUT after `ms`, -ENETUNREACH when
- * the remote is cut off: the rest comes when it can.  Once in is a success at
+ * it wrote is in the kubelet's file.  -ETIMEDOUT after `ms` without a byte of
+ * it, -ENETUNREACH when the remote is cut off: the rest comes when it can.  Once in is a success at
  * once, also for a container that is not there. */
 int log_copier_finish(struct log_copier *c, const char *key, unsigned ms,
                       struct error *err);

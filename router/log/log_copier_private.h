@@ -43,6 +43,7 @@ struct log_remote {
     size_t n;
     pthread_t threads[LOG_LANES];
     unsigned n_threads, n_begun; /* n_begun: that know their lane */
+    bool calling[LOG_LANES];
 };
 
 struct log_copier {

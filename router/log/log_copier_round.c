@@ -207,10 +207,19 @@ static bool has_work(struct log_remote *r, int64_t now, int64_t *due)
     return any;
 }
 
-static bool may_call(struct log_remote *r, int64_t *due)
+/* Those of lower numbers go first, so that the others may rest. */
+static bool is_turn(const struct log_remote *r, unsigned lane)
+{
+    while (lane > 0)
+        if (!r->calling[--lane])
+            return false;
+    return true;
+}
+
+static bool may_call(struct log_remote *r, unsigned lane, int64_t *due)
 {
     int64_t now = clock_ms();
-    if (r->cut || !has_work(r, now, due))
+    if (r->cut || !is_turn(r, lane) || !has_work(r, now, due))
         return false;
     if (now < r->retry_ms) {
         *due = r->retry_ms < *due ? r->retry_ms : *due;
@@ -241,20 +250,43 @@ static void end_others(struct log_remote *r, unsigned lane)
     (void)pthread_mutex_lock(&c->lock);
 }
 
+static void rest_lane(struct log_remote *r, unsigned lane)
+{
+    struct log_copier *c = r->copier;
+    if (!c->config.rest)
+        return;
+    (void)pthread_mutex_unlock(&c->lock);
+    c->config.rest(c->config.ctx, r->name, lane);
+    (void)pthread_mutex_lock(&c->lock);
+}
+
 void *log_round_thread(void *remote)
 {
     struct log_remote *r = remote;
     struct log_copier *c = r->copier;
     (void)pthread_mutex_lock(&c->lock);
+    int64_t rest = INT64_MAX; /* when it is to */
     unsigned lane = r->n_begun++;
     if (!r->gen)
         begin_chain(r);
     while (!c->stopped) {
         int64_t due = INT64_MAX;
-        if (may_call(r, &due))
+        if (may_call(r, lane, &due)) {
+            r->calling[lane] = true;
+            if (r->chatty)
+                (void)pthread_cond_broadcast(
+                    &c->wake); /* the next one's turn */
             call_remote(r, lane);
-        else
-            (void)clock_wait(&c->wake, &c->lock, due);
+            r->calling[lane] = false;
+            if (lane > 0)
+                (void)pthread_cond_broadcast(&c->wake); /* a lower one's */
+            rest = clock_ms() + c->config.rest_ms;
+        } else if (clock_ms() < rest) {
+            (void)clock_wait(&c->wake, &c->lock, due < rest ? due : rest);
+        } else {
+            rest = INT64_MAX;
+            rest_lane(r, lane);
+        }
     }
     while (!c->ended)
         (void)clock_wait(&c->wake, &c->lock, INT64_MAX);

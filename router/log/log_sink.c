@@ -333,12 +333,28 @@ static int look(struct log_sink *s, struct error *err)
                : take_file(s, s->fd, &st, s->next, err);
 }
 
+/* The kubelet has a whole line in memory when it reads one: the first that has
+ * no end gets one, in place of a byte.  No other in a frame is so long. */
+static char *end_line(const struct log_sink *s, const char *data, size_t size)
+{
+    const char *end = memchr(data, '\n', size);
+    if (s->half + (end ? (size_t)(end - data) : size) <= LOG_LINE_MAX)
+        return NULL;
+    char *copy = xmalloc(size);
+    memcpy(copy, data, size);
+    copy[s->half < LOG_LINE_MAX ? LOG_LINE_MAX - s->half : 0] = '\n';
+    return copy;
+}
+
 int log_sink_write(struct log_sink *s, const char *data, size_t size,
                    struct error *err)
 {
     int rc = look(s, err);
     if (rc)
         return rc;
+    cleanup_free char *ended = end_line(s, data, size);
+    if (ended)
+        data = ended;
     if (failpoint("log-half-write"))
         (void)write_all(s->fd, data, size / 2); /* a test has it die next */
     (void)failpoint("log-before-write");

@@ -20,6 +20,7 @@
 enum {
     LOG_PATH_MAX = 1024,     /* of the kubelet's file */
     LOG_FOLDER_FILES = 4096, /* looked at after a restart */
+    LOG_LINE_MAX = 1 << 20,  /* what is longer becomes lines */
 };
 
 struct log_sink_config {

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -229,4 +230,43 @@ Test(log_copier, refuses)
     log_copier_stop(copier);
     cr_expect_eq(follower_add(copier, top, "1.log", &err), -ECANCELED);
     cr_expect_eq(log_copier_finish(copier, "0.log", 1, &err), -ECANCELED);
+}
+
+static void note_rest(void *ctx, const char *remote, unsigned lane)
+{
+    atomic_uint *rested = ctx;
+    (void)remote;
+    (void)atomic_fetch_or(rested, 1U << lane);
+}
+
+static int rest_exec(void *ctx, const char *remote, unsigned lane,
+                     const char *const *argv, size_t n_argv, unsigned ms,
+                     struct cri_exec *ret_exec, struct error *why)
+{
+    (void)ctx;
+    return follower_exec(&card, remote, lane, argv, n_argv, ms, ret_exec, why);
+}
+
+/* A second lane is for bytes that come; without any, one is enough. */
+Test(log_copier, a_lane_that_is_not_needed_rests)
+{
+    static atomic_uint rested;
+    cleanup_free char *pods = xasprintf("%s/pods", top);
+    cleanup_free char *states = xasprintf("%s/other", top);
+    cleanup_free char *meet = xasprintf("%s/meet", top);
+    const struct log_copier_config config = {.pod_logs = pods,
+                                             .states = states,
+                                             .remote_dir = meet,
+                                             .exec = rest_exec,
+                                             .rest = note_rest,
+                                             .ctx = &rested,
+                                             .rest_ms = 1};
+    struct log_copier *c = NULL;
+    cr_assert_eq(log_copier_create(&config, &c, &err), 0, "%s", err.text);
+    cr_assert_eq(follower_add(c, top, "a", &err), 0, "%s", err.text);
+    while (!(atomic_load(&rested) & 2)) {
+        follower_write(top, "a", LINE "x\n", sizeof LINE + 1);
+        (void)sched_yield();
+    }
+    log_copier_destroy(c);
 }

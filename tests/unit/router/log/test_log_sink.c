@@ -116,6 +116,33 @@ Test(log_sink, rotation_loses_nothing)
     log_sink_close(s);
 }
 
+/* Nobody has to have more in memory to read one line; every byte is where it
+ * was on the remote. */
+Test(log_sink, a_line_without_end_has_one)
+{
+    enum { PIECE = 300000, PIECES = 9 };
+    struct log_sink *s = open_log();
+    cleanup_free char *path = path_of("pod/0.log");
+    cleanup_free char *piece = xasprintf("%0*d", PIECE, 7);
+    char *got = NULL;
+    size_t size, run = 0, longest = 0;
+    for (int i = 0; i < PIECES; i++)
+        put(s, piece);
+    put(s, "\nnext\n");
+    cr_expect_eq(log_sink_next(s), PIECES * PIECE + 6u);
+    log_sink_close(s);
+    cr_assert_eq(file_read(path, 4 << 20, &got, &size, &err), 0, "%s",
+                 err.text);
+    cr_assert_eq(size, PIECES * PIECE + 6u);
+    for (size_t i = 0; i < size; i++) {
+        run = got[i] == '\n' ? 0 : run + 1;
+        longest = run > longest ? run : longest;
+    }
+    cr_expect_eq(longest, (size_t)LOG_LINE_MAX);
+    cr_expect_str_eq(got + size - 7, "7\nnext\n"); /* a piece ends with 7 */
+    free(got);
+}
+
 Test(log_sink, a_rename_that_nobody_told_of)
 {
     struct log_sink *s = open_log();
