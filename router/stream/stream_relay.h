@@ -34,6 +34,8 @@ enum {
     STREAM_NAME_MAX = 253, /* of a remote, a container */
 };
 
+#define STREAM_STOPPING "biga-cri is stopping" /* the word of one that stops */
+
 /* 0: as above. */
 struct stream_relay_config {
     unsigned streams_max;

@@ -91,10 +91,24 @@ enum stream_turn stream_join_tell(struct stream_relay *r, struct stream *s,
 
 /* --- bytes ------------------------------------------------------------------------------ */
 
+/* It ended without a word of how: clients would take that for success. */
+static void tell_broken(struct stream *s)
+{
+    cleanup_str struct str last = STR_INIT(STREAM_WORD_MAX);
+    cleanup_free char *why = xasprintf(
+        "%s ended the stream, not the program there", s->plan->remote);
+    stream_join_log(s, why);
+    stream_word_say(&s->word, why, &last);
+    stream_way_put(&s->in, last.data, last.size);
+}
+
 static void saw(void *ctx, const void *data, size_t size)
 {
     struct stream *s = ctx;
-    stream_word_pass(&s->word, data, size);
+    if (size > 0)
+        stream_word_pass(&s->word, data, size);
+    else if (stream_word_is_owed(&s->word))
+        tell_broken(s);
 }
 
 static bool turn_in(struct stream_relay *r, struct stream *s)

@@ -165,7 +165,7 @@ void *stream_relay_run(void *relay)
         wait_for_events(r, due_ms);
     }
     while (r->n > 0) {
-        stream_join_finish(r, r->list[r->n - 1], "biga-cri is stopping");
+        stream_join_finish(r, r->list[r->n - 1], STREAM_STOPPING);
         list_remove(r, r->n - 1);
     }
     return NULL;

@@ -75,8 +75,11 @@ static bool take(struct stream_way *w, const struct stream_way_ends *ends,
         return false;
     w->ended = n <= 0;
     w->from_lost = n < 0;
-    if (n <= 0)
+    if (n <= 0) {
+        if (ends->saw)
+            ends->saw(ends->ctx, NULL, 0);
         return true;
+    }
     size_t size = (size_t)n;
     w->limit -= w->limit == UINT64_MAX ? 0 : size;
     if (ends->saw)

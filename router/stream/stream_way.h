@@ -32,7 +32,7 @@ void stream_way_fini(struct stream_way *w);
 
 /* Move what can be moved.  False: there may be more, and the turn is used up.
  * `scratch` has STREAM_WAY_MAX bytes; `saw` (NULL allowed) is shown what was
- * read. */
+ * read, and NULL at the end, before the other side knows: it may put more. */
 typedef void stream_way_saw_f(void *ctx, const void *data, size_t size);
 struct stream_way_ends {
     struct stream_conn *from, *to;

@@ -78,8 +78,10 @@ static void spdy_begin(struct stream_word *w)
     bool control = w->start[0] & 0x80, fin = w->start[4] & SPDY_FIN;
     unsigned type = (unsigned)number(w->start + 2, 2);
     w->left = number(w->start + 5, 3) - (w->n_start - 8);
-    if (!control && number(w->start, 4) == ERROR_STREAM && fin)
-        w->open = false;
+    if (!control && number(w->start, 4) == ERROR_STREAM) {
+        w->told = true;
+        w->open &= !fin;
+    }
     if (!control || w->n_start < 12 ||
         (number(w->start + 8, 4) & INT32_MAX) != ERROR_STREAM)
         return;
@@ -200,6 +202,13 @@ static void ws_say(const struct stream_word *w, const char *text,
     add_number(out, len + 2, 1);
     add_number(out, WS_GOING_AWAY, 2);
     str_add_n(out, text, len);
+}
+
+bool stream_word_is_owed(const struct stream_word *w)
+{
+    return w->frames == STREAM_WORD_SPDY ? w->open && !w->told
+           : w->frames == STREAM_WORD_WS ? !w->ended && !w->fragment
+                                         : false;
 }
 
 void stream_word_say(const struct stream_word *w, const char *text,

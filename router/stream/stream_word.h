@@ -26,6 +26,7 @@ struct stream_word {
     uint64_t left; /* bytes of the frame that are to come */
     bool fragment; /* WebSocket: a message is not complete */
     bool open;     /* SPDY: the error stream can be written to */
+    bool told;     /* and the remote has done so */
     bool ended;    /* nothing may follow */
 };
 /* `upgrade` and `protocol` as the answer had them. */
@@ -33,6 +34,8 @@ void stream_word_init(struct stream_word *w, const char *upgrade,
                       const char *protocol);
 /* These bytes went to the client. */
 void stream_word_pass(struct stream_word *w, const void *data, size_t size);
+/* Has the remote not said how it ended, and can that still be told? */
+bool stream_word_is_owed(const struct stream_word *w);
 /* Append what says `text`; nothing when it cannot be said now. */
 void stream_word_say(const struct stream_word *w, const char *text,
                      struct str *out);

@@ -156,6 +156,26 @@ Test(stream_relay_cut, before_the_answer)
     stream_server_ended(rig.server, 1);
 }
 
+/* A runtime that is killed ends its streams without a word of its own. */
+Test(stream_relay_cut, remote_ends_in_the_middle)
+{
+    static const enum stream_server_manner manners[] = {SERVES_CLOSE,
+                                                        SERVES_RESET};
+    for (size_t i = 0; i < ARRAY_LEN(manners); i++) {
+        stream_rig_serve(&rig, i == 1, manners[i],
+                         "HTTP/1.1 101 x\r\nConnection: Upgrade\r\n"
+                         "Upgrade: websocket\r\n"
+                         "Sec-WebSocket-Protocol: v4.channel.k8s.io\r\n"
+                         "\r\n\x82\x02\x01x",
+                         NULL);
+        int fd = join("card-a", "c1", RIG_WS);
+        cr_assert(manners[i] == SERVES_CLOSE || raw_send(fd, "x"));
+        expect_websocket(fd, "card-a ended the stream, not the program there");
+        stream_server_stop(rig.server);
+        rig.server = NULL;
+    }
+}
+
 Test(stream_relay_cut, stop_tells_all)
 {
     static const struct stream_relay_config config;

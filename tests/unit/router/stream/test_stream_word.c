@@ -99,6 +99,27 @@ Test(stream_word, spdy_without_an_error_stream)
     expect(BYTES(GOAWAY));
 }
 
+static bool is_owed(const char *upgrade, const char *data, size_t size)
+{
+    struct stream_word w;
+    stream_word_init(&w, upgrade, "v4.channel.k8s.io");
+    stream_word_pass(&w, data, size);
+    return stream_word_is_owed(&w);
+}
+
+Test(stream_word, is_owed_until_the_remote_says_how_it_ended)
+{
+    cr_expect(is_owed("SPDY/3.1", BYTES(REPLY_1)));
+    cr_expect(is_owed("SPDY/3.1", BYTES(REPLY_1 "\0\0\0\3\1\0\0\2ab")));
+    cr_expect_not(is_owed("SPDY/3.1", BYTES("")));
+    cr_expect_not(is_owed("SPDY/3.1", BYTES(REPLY_1 "\0\0\0\1\0\0\0\1x")));
+    cr_expect_not(is_owed("SPDY/3.1", BYTES(REPLY_1 "\0\0\0\1\1\0\0\0")));
+    cr_expect(is_owed("websocket", BYTES("\x82\x02\1x")));
+    cr_expect_not(is_owed("websocket", BYTES("\x02\x02\1x")));
+    cr_expect_not(is_owed("websocket", BYTES("\x88\x02\x03\xe8")));
+    cr_expect_not(is_owed("other", BYTES("x")));
+}
+
 Test(stream_word, nothing_within_a_frame)
 {
     say("SPDY/3.1", "v4.channel.k8s.io", BYTES(REPLY_1 "\0\0\0\3"));
