@@ -14,12 +14,19 @@
 
 #define PLUGIN "kubernetes.io~"
 
+enum {
+    FOLDER = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+    /* looked at for a subPath: the kubelet's, nobody else writes there */
+    PART_FOLDERS_MAX = 4096,
+};
+
 DEFINE_CLEANUP(dir, DIR *, closedir)
 
 void volume_home_fini(struct volume_home *h)
 {
     free(h->path);
     free(h->name);
+    free(h->of);
     *h = (struct volume_home){0};
 }
 
@@ -136,8 +143,68 @@ static int find_plugin(const char *pod, const char *volume, char ret_name[256],
                      volume);
 }
 
+/* The kubelet has made the folder in its own emptyDir, and mounted it: which
+ * one it is, tells its number.  `path` becomes the way to it, "/a/b". */
+static bool find_folder(int above, const char *name, const struct stat *wanted,
+                        unsigned *left, char path[VOLUME_NAME_MAX + 1])
+{
+    size_t len = strlen(path);
+    int top = openat(above, name, FOLDER);
+    cleanup_with(dir) DIR *list = top < 0 ? NULL : fdopendir(top);
+    for (struct dirent *e; list && (e = readdir(list)) && --*left > 0;) {
+        struct stat st;
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+            fstatat(dirfd(list), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISDIR(st.st_mode))
+            continue;
+        int n = snprintf(path + len, VOLUME_NAME_MAX + 1 - len, "/%s",
+                         e->d_name);
+        if (len + (size_t)n <= VOLUME_NAME_MAX &&
+            ((st.st_ino == wanted->st_ino && st.st_dev == wanted->st_dev) ||
+             find_folder(dirfd(list), e->d_name, wanted, left, path)))
+            return true;
+        path[len] = '\0';
+    }
+    return false;
+}
+
+static int look_part(const char *pod, const struct mount *m,
+                     struct volume_home *h, struct volume_home *whole,
+                     struct error *err)
+{
+    struct stat st;
+    char path[VOLUME_NAME_MAX + 1] = "";
+    unsigned left = PART_FOLDERS_MAX;
+    int rc = look_folder(pod, plugin_find(PLUGIN "empty-dir"), m->volume, whole,
+                         err);
+    if (rc)
+        return rc;
+    h->form = VOLUME_AS_PART;
+    h->memory = true;
+    h->path = xasprintf("%s/volume-subpaths/%s/%s", pod, m->volume, m->below);
+    h->name = xasprintf("volumes/" PLUGIN "empty-dir/.subpaths/%s/%s",
+                        m->volume, m->below);
+    if (!volume_name_ok(h->name))
+        return error_set(err, EINVAL, "%s: is no path of a subPath", h->path);
+    if (lstat(h->path, &st) != 0)
+        return error_errno(err, errno, "%s", h->path);
+    if (!S_ISDIR(st.st_mode) ||
+        !find_folder(AT_FDCWD, whole->path, &st, &left, path))
+        return error_set(err, EPERM,
+                         "volume %s: a subPath of an emptyDir, which is no "
+                         "folder in it, so no remote can be given it",
+                         m->volume);
+    h->mode = st.st_mode & 03777;
+    h->uid = st.st_uid;
+    h->gid = st.st_gid;
+    h->of = xasprintf("%s/%s%s", whole->memory ? "memory" : "disk", whole->name,
+                      path);
+    return 0;
+}
+
 static int look_subpath(const char *pod, const struct mount *m,
-                        struct volume_home *h, struct error *err)
+                        struct volume_home *h, struct volume_home *whole,
+                        struct error *err)
 {
     char folder[256];
     struct stat st;
@@ -145,11 +212,13 @@ static int look_subpath(const char *pod, const struct mount *m,
     const struct plugin *plugin = rc ? NULL : plugin_find(folder);
     if (rc)
         return rc;
-    if (!plugin || plugin->form == VOLUME_AS_EMPTY)
+    if (!plugin)
         return error_set(err, EPERM,
                          "volume %s: a subPath of %s, which no remote can be "
-                         "given: mount the whole of it",
-                         m->volume, plugin ? "an emptyDir" : folder);
+                         "given",
+                         m->volume, folder);
+    if (plugin->form == VOLUME_AS_EMPTY)
+        return look_part(pod, m, h, whole, err);
     h->memory = plugin->memory;
     h->name = xasprintf("volume-subpaths/%s/%s", m->volume, m->below);
     h->path = xasprintf("%s/%s", pod, h->name);
@@ -181,17 +250,17 @@ static int look_file(const char *pod, const struct mount *m,
 
 int volume_home_look(const char *kubelet_root, const char *uid,
                      const struct mount *m, struct volume_home *ret_home,
-                     struct error *err)
+                     struct volume_home *ret_whole, struct error *err)
 {
     cleanup_free char *pod = xasprintf("%s/pods/%s", kubelet_root, uid);
-    struct volume_home h = {0};
+    struct volume_home h = {0}, whole = {0};
     int rc = 0;
     if (m->kind == MOUNT_HOST_PATH) {
         h.form = VOLUME_AS_PATH;
         h.path = xstrdup(m->host_path);
         h.name = xstrdup("");
     } else if (m->kind == MOUNT_SUBPATH) {
-        rc = look_subpath(pod, m, &h, err);
+        rc = look_subpath(pod, m, &h, &whole, err);
     } else if (plugin_of(m->kind)) {
         cleanup_free char *folder = xasprintf(PLUGIN "%s", plugin_of(m->kind));
         rc = m->below && m->below[0]
@@ -202,9 +271,11 @@ int volume_home_look(const char *kubelet_root, const char *uid,
     }
     if (rc) {
         volume_home_fini(&h);
+        volume_home_fini(&whole);
         return rc;
     }
     *ret_home = h;
+    *ret_whole = whole;
     return 0;
 }
 
@@ -213,8 +284,7 @@ int volume_home_look(const char *kubelet_root, const char *uid,
 /* The first volume of a plugin; "" when it has none. */
 static void first_volume(int dir, const char *folder, char ret_name[256])
 {
-    int fd = openat(dir, folder,
-                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(dir, folder, FOLDER);
     cleanup_with(dir) DIR *list = fd < 0 ? NULL : fdopendir(fd);
     ret_name[0] = '\0';
     for (struct dirent *e; list && (e = readdir(list));)

@@ -14,6 +14,7 @@ enum volume_form {
     VOLUME_AS_FILE,   /* one file of the kubelet's, in the same inode */
     VOLUME_AS_OUTPUT, /* a file that the container writes */
     VOLUME_AS_EMPTY,  /* a folder that containers fill */
+    VOLUME_AS_PART,   /* a folder in one of these */
     VOLUME_AS_PATH,   /* the remote's own */
 };
 struct volume_home {
@@ -22,15 +23,18 @@ struct volume_home {
     uint64_t limit;          /* bytes of an emptyDir in memory; 0: none */
     uint32_t mode, uid, gid; /* of what a container fills */
     char *path; /* at home: what is read and watched; of a hostPath itself */
-    char *name; /* below the pod's folder, at home and on the remote */
+    char *name; /* below the pod's folder, at home and on the remote; of a part
+                 * on the remote alone */
+    char *of;   /* of a part: "disk/…" or "memory/…", as in plans */
 };
 void volume_home_fini(struct volume_home *h);
 /* `m` as mount_judge() filled it in.  -ENOENT: the kubelet has no such path
- * (yet).  -EPERM names a subPath of what a remote cannot have: of a hostPath, and
- * of an emptyDir, whose containers could put a link in the place of a folder. */
+ * (yet).  -EPERM names a subPath of what a remote cannot have: of a hostPath.
+ * `ret_whole` is the emptyDir that a part is of, which has to be there first;
+ * of all else it is empty, without a name. */
 int volume_home_look(const char *kubelet_root, const char *uid,
                      const struct mount *m, struct volume_home *ret_home,
-                     struct error *err);
+                     struct volume_home *ret_whole, struct error *err);
 /* Has the kubelet a volume of the pod mounted, or its files here? */
 bool volume_home_in_use(const char *kubelet_root, const char *uid);
 /* -EPERM names a volume of the pod that a remote cannot have. */

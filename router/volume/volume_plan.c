@@ -159,6 +159,13 @@ void volume_plan_own(struct volume_plan *p, const char *at,
     p->steps[p->n - 1].limit = limit;
 }
 
+void volume_plan_part(struct volume_plan *p, const char *at,
+                      const struct volume_item *want, const char *of)
+{
+    add(p, VOLUME_PART, full(p, at, ""), want);
+    p->steps[p->n - 1].of = of;
+}
+
 void volume_plan_output(struct volume_plan *p, const char *at,
                         const struct volume_item *want,
                         const struct volume_tree *have)

@@ -26,6 +26,7 @@ enum volume_verb {
     VOLUME_LEAD,    /* a link, by another that takes its name */
     VOLUME_DROP,    /* whatever has the name, with all that is in it */
     VOLUME_TMPFS,   /* a folder in memory of its own, of `size` bytes at most */
+    VOLUME_PART,    /* a mount of a folder that pods fill, `of` */
 };
 
 /* One step; texts and contents are borrowed from the trees but for `name`. */
@@ -34,6 +35,7 @@ struct volume_step {
     const char *name;
     const struct volume_item *item; /* NULL of a DROP */
     uint64_t limit;                 /* of a TMPFS; 0: none */
+    const char *of;                 /* of a PART: "disk/…" or "memory/…" */
 };
 struct volume_plan {
     struct volume_step *steps;
@@ -57,6 +59,10 @@ void volume_plan_file(struct volume_plan *p, const char *at,
 void volume_plan_own(struct volume_plan *p, const char *at,
                      const struct volume_item *want, uint64_t limit,
                      const struct volume_tree *have);
+/* A folder below one that containers fill: whether it is there nobody knows
+ * here, so this is a step each time. */
+void volume_plan_part(struct volume_plan *p, const char *at,
+                      const struct volume_item *want, const char *of);
 enum { VOLUME_OUTPUTS_MAX = 16 }; /* of former containers of one name */
 /* The same of a file that one container writes.  When there are so many of
  * former ones beside it, those go, or there were ever more of them; the last of

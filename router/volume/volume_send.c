@@ -19,6 +19,7 @@ static const char *const words[] = {
     [VOLUME_MAKE] = "folder",     [VOLUME_WRITE] = "file",
     [VOLUME_INPLACE] = "inplace", [VOLUME_LEAD] = "link",
     [VOLUME_DROP] = "drop",       [VOLUME_TMPFS] = "tmpfs",
+    [VOLUME_PART] = "part",
 };
 
 /* -EIO with biga-card's own words; `ret_exec` is to be wiped in any case. */
@@ -51,7 +52,7 @@ static size_t contents_of(const struct volume_step *s)
 /* What it takes of the arguments, at most. */
 static size_t cost_of(const struct volume_step *s)
 {
-    return 96 + strlen(s->name) +
+    return 96 + strlen(s->name) + (s->of ? strlen(s->of) : 0) +
            (s->item && s->item->target ? strlen(s->item->target) : 0) +
            contents_of(s) / 3 * 4 + 16 * helper_args_pieces(contents_of(s));
 }
@@ -82,6 +83,8 @@ static void add_step(struct helper_args *p, const struct volume_step *s,
     add_f(p, "%u:%u", (unsigned)s->item->uid, (unsigned)s->item->gid);
     if (s->verb == VOLUME_TMPFS)
         add_f(p, "%" PRIu64, s->limit);
+    if (s->verb == VOLUME_PART)
+        helper_args_add(p, s->of);
     if (s->verb != VOLUME_WRITE && s->verb != VOLUME_INPLACE)
         return;
     add_f(p, "%zu", helper_args_pieces(contents_of(s)));

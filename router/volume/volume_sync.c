@@ -176,9 +176,15 @@ int volume_sync_check(const struct volume_sync *s, const char *uid,
     return volume_home_check(s->config.kubelet_root, uid, err);
 }
 
+/* What n mounts need: of mount i homes[i], and homes[n + i] before that. */
+static struct volume_home *homes_alloc(size_t n)
+{
+    return xcalloc(2 * n + 1, sizeof(struct volume_home));
+}
+
 static void homes_free(struct volume_home *homes, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < 2 * n; i++)
         volume_home_fini(&homes[i]);
     free(homes);
 }
@@ -191,7 +197,7 @@ static int look(const struct volume_sync *s, const char *uid,
         return error_set(err, EINVAL, "pod uid \"%.80s\": is no name", uid);
     for (size_t i = 0; i < n; i++) {
         int rc = volume_home_look(s->config.kubelet_root, uid, &mounts[i],
-                                  &ret_homes[i], err);
+                                  &ret_homes[i], &ret_homes[n + i], err);
         if (!rc && ret_homes[i].form == VOLUME_AS_PATH)
             rc = check_path(s, ret_homes[i].path, err);
         if (rc)
@@ -226,6 +232,9 @@ static void add_units(struct volume_sync *s, struct sync_pod *pod,
     pod->forgotten = false;
     pod->due_ms = 0;
     for (size_t i = 0; i < n; i++)
+        if (homes[n + i].name)
+            sync_pod_add(s, pod, &homes[n + i], ours);
+    for (size_t i = 0; i < n; i++)
         if (homes[i].form != VOLUME_AS_PATH)
             sync_pod_add(s, pod, &homes[i], ours);
 }
@@ -253,7 +262,7 @@ int volume_sync_prepare(struct volume_sync *s, const struct volume_pod *pod,
                         struct error *err)
 {
     struct error why = {0};
-    struct volume_home *homes = xcalloc(n + 1, sizeof *homes);
+    struct volume_home *homes = homes_alloc(n);
     char **paths = xcalloc(n + 1, sizeof *paths);
     int rc = look(s, pod->uid, mounts, n, homes, &why);
     bool any = false;
@@ -280,7 +289,7 @@ int volume_sync_adopt(struct volume_sync *s, const struct volume_pod *name,
                       const struct mount *mounts, size_t n, struct error *err)
 {
     struct error why = {0};
-    struct volume_home *homes = xcalloc(n + 1, sizeof *homes);
+    struct volume_home *homes = homes_alloc(n);
     int rc = look(s, name->uid, mounts, n, homes, &why);
     if (!rc) {
         hold_lock(&s->lock);
@@ -354,16 +363,17 @@ int volume_sync_collect(struct volume_sync *s, const struct volume_pod *pod,
 {
     struct error why = {0};
     cleanup_str struct str text = STR_INIT(VOLUME_MESSAGE_MAX + 1);
-    struct volume_home home = {0};
-    int rc = look(s, pod->uid, mount, 1, &home, &why);
-    if (!rc && home.form != VOLUME_AS_OUTPUT)
+    struct volume_home home[2] = {{0}};
+    int rc = look(s, pod->uid, mount, 1, home, &why);
+    if (!rc && home->form != VOLUME_AS_OUTPUT)
         rc = error_set(&why, EINVAL, "%s: is no termination log",
                        mount->host_path);
     if (!rc)
-        rc = fetch(s, pod, &home, &text, &why);
+        rc = fetch(s, pod, home, &text, &why);
     if (!rc)
-        rc = write_message(home.path, &text, &why);
-    volume_home_fini(&home);
+        rc = write_message(home->path, &text, &why);
+    volume_home_fini(&home[0]);
+    volume_home_fini(&home[1]);
     /* here: the kubelet is done with the pod; there: there is no message */
     if (rc == -ENOENT)
         return 0;
@@ -419,6 +429,13 @@ static bool is_settled(const struct sync_remote *r)
                 return false;
     }
     return true;
+}
+
+void volume_sync_count(struct volume_sync *s,
+                       struct volume_sync_counts *ret_counts)
+{
+    hold_lock(&s->lock);
+    *ret_counts = s->counts;
 }
 
 int volume_sync_settle(struct volume_sync *s, const char *remote, unsigned ms)

@@ -96,6 +96,12 @@ void volume_sync_forget(struct volume_sync *s, const struct volume_pod *pod);
  * adopted: what a former process has left.  Returns at once. */
 void volume_sync_sweep(struct volume_sync *s, const char *remote,
                        const char *const *uids, size_t n);
+/* Volumes, or changes of them, so far. */
+struct volume_sync_counts {
+    uint64_t n_delivered, n_failed;
+};
+void volume_sync_count(struct volume_sync *s,
+                       struct volume_sync_counts *ret_counts);
 /* Wait until nothing is to be delivered or removed on that remote, at most `ms`
  * (tests, and the end of the program). -ETIMEDOUT. */
 int volume_sync_settle(struct volume_sync *s, const char *remote, unsigned ms);

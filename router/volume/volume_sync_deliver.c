@@ -40,13 +40,13 @@ static int read_unit(const struct sync_unit *u, struct volume_tree *ret_tree,
                      struct error *err)
 {
     const struct volume_home *h = &u->home;
-    struct volume_item own = {.name = "",
-                              .type = h->form == VOLUME_AS_EMPTY ? VOLUME_FOLDER
-                                                                 : VOLUME_FILE,
-                              .mode = h->mode,
-                              .uid = h->uid,
-                              .gid = h->gid,
-                              .data = ""};
+    struct volume_item own = {
+        .name = "",
+        .type = h->form == VOLUME_AS_OUTPUT ? VOLUME_FILE : VOLUME_FOLDER,
+        .mode = h->mode,
+        .uid = h->uid,
+        .gid = h->gid,
+        .data = ""};
     switch (h->form) {
     case VOLUME_AS_TREE:
         return volume_tree_read(h->path, ret_tree, err);
@@ -75,6 +75,9 @@ static void load_plan(const struct load *l, const struct volume_tree *have,
             break;
         case VOLUME_AS_OUTPUT:
             volume_plan_output(plan, u->at, &want->items[0], have);
+            break;
+        case VOLUME_AS_PART:
+            volume_plan_part(plan, u->at, &want->items[0], u->home.of);
             break;
         default:
             volume_plan_own(plan, u->at, &want->items[0], u->home.limit, have);
@@ -114,12 +117,17 @@ static void load_take(struct load *l, struct sync_pod *pod)
 
 /* With the lock: what was not delivered is dirty again; what the kubelet has in
  * a form that nobody can deliver waits for its next change. */
-static void load_give(struct load *l, struct sync_pod *pod, int sent)
+static void load_give(struct load *l, struct sync_pod *pod, int sent,
+                      struct volume_sync_counts *counts)
 {
     for (size_t i = 0; i < l->n; i++) {
         struct sync_unit *u = l->units[i];
         if (sent || l->codes[i] == -EAGAIN)
             u->dirty = true;
+        if (sent || l->codes[i])
+            counts->n_failed++;
+        else
+            counts->n_delivered++;
         u->asked = false;
         if (!l->codes[i])
             volume_tree_fini(&l->trees[i]);
@@ -169,7 +177,7 @@ int sync_deliver(struct sync_remote *r, struct sync_pod *pod, struct error *err)
     sync_place_fini(&place);
     (void)pthread_mutex_lock(&r->sync->lock);
     sync_lane_give(r, lane);
-    load_give(&l, pod, sent);
+    load_give(&l, pod, sent, &r->sync->counts);
     (void)pthread_mutex_unlock(&r->sync->lock);
     if (sent)
         return sent;

@@ -58,6 +58,7 @@ struct volume_sync {
     struct volume_watch *watch;
     pthread_t watcher;
     bool ending;
+    struct volume_sync_counts counts;
 };
 
 /* --- volume_sync_pod.c: with the lock ---------------------------------------- */

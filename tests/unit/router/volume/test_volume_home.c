@@ -1,7 +1,9 @@
 #include "router/volume/volume_home.h"
 
 #include <criterion/criterion.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 
 static struct error err;
 static char *top;
+static struct volume_home whole; /* of the last look */
 
 static void begin(void)
 {
@@ -20,6 +23,7 @@ static void begin(void)
 
 static void end(void)
 {
+    volume_home_fini(&whole);
     tmpdir_remove(top);
 }
 
@@ -36,7 +40,8 @@ static int look(const char *below, struct volume_home *ret_home)
                                   : xasprintf("%s/pods/u/%s", top, below);
     struct mount m = {.container_path = "/x", .host_path = path};
     int rc = mount_judge(&rules, "u", &m, &err);
-    return rc ? rc : volume_home_look(top, "u", &m, ret_home, &err);
+    volume_home_fini(&whole);
+    return rc ? rc : volume_home_look(top, "u", &m, ret_home, &whole, &err);
 }
 
 static void update(const char *plugin, const char *volume)
@@ -104,6 +109,37 @@ Test(volume_home, a_subpath_is_of_its_volumes_kind)
     cr_expect(h.form == VOLUME_AS_TREE && !h.memory);
     volume_home_fini(&h);
     cr_expect_eq(look("volume-subpaths/s/main/7", &h), -ENOENT);
+}
+
+/* As the kubelet does it: a folder in its own emptyDir, mounted. */
+Test(volume_home, a_subpath_of_an_empty_dir_is_a_part_of_it)
+{
+    struct volume_home h;
+    cleanup_free char *in =
+        xasprintf("%s/pods/u/volumes/kubernetes.io~empty-dir/e/a/b", top);
+    cleanup_free char *file = xasprintf("%s/x", in);
+    cleanup_free char *on = xasprintf("%s/pods/u/volume-subpaths/e/main/0",
+                                      top);
+    cleanup_free char *under = xasprintf("%s/y", on);
+    kubeletdir_empty(top, "u", "e");
+    kubeletdir_write(file, "");
+    kubeletdir_write(under, "");
+    cr_assert_eq(chmod(in, 02775), 0);
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+        cr_skip("needs root, to mount");
+    cr_assert_eq(mount(in, on, NULL, MS_BIND, NULL), 0);
+    int rc = look("volume-subpaths/e/main/0", &h);
+    cr_expect_eq(umount(on), 0);
+    cr_assert_eq(rc, 0, "%s", err.text);
+    cr_expect(h.form == VOLUME_AS_PART && h.memory);
+    cr_expect_str_eq(h.name, "volumes/kubernetes.io~empty-dir/.subpaths/e/"
+                             "main/0");
+    cr_expect_str_eq(h.of, "disk/volumes/kubernetes.io~empty-dir/e/a/b");
+    cr_expect_eq(h.mode, 02775);
+    cr_expect(whole.form == VOLUME_AS_EMPTY && !whole.memory);
+    cr_expect_str_eq(whole.name, "volumes/kubernetes.io~empty-dir/e");
+    volume_home_fini(&h);
 }
 
 Test(volume_home, subpaths_of_what_pods_write_are_refused)

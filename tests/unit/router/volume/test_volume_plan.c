@@ -59,8 +59,8 @@ static struct volume_tree there(const struct volume_tree *t, const char *at)
 /* "make x, write x/a" */
 static const char *said(const struct volume_plan *p)
 {
-    static const char *const verbs[] = {"make", "write", "inplace",
-                                        "lead", "drop",  "tmpfs"};
+    static const char *const verbs[] = {"make", "write", "inplace", "lead",
+                                        "drop", "tmpfs", "part"};
     static char text[4096];
     size_t at = 0;
     text[0] = '\0';

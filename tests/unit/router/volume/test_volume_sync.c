@@ -1,7 +1,9 @@
 #include "router/volume/volume_sync.h"
 
 #include <criterion/criterion.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -332,6 +334,37 @@ Test(volume_sync, other_pods_volumes_are_nobodys_host_path)
     cleanup_free char *own = prepared("/opt/data");
     cr_expect_str_eq(own, "/opt/data");
     cr_expect_eq(cardexec_calls(card, "tree"), 0);
+}
+
+/* The kubelet mounts a folder of its emptyDir; the pod gets that of its own. */
+Test(volume_sync, a_subpath_of_an_empty_dir_is_in_it)
+{
+    int rc;
+    cleanup_free char *in =
+        xasprintf("%s/pods/u/volumes/kubernetes.io~empty-dir/e/a", kubelet);
+    cleanup_free char *file = xasprintf("%s/x", in);
+    cleanup_free char *on = xasprintf("%s/pods/u/volume-subpaths/e/main/0",
+                                      kubelet);
+    cleanup_free char *below = xasprintf("%s/y", on);
+    kubeletdir_empty(kubelet, "u", "e");
+    kubeletdir_write(file, "");
+    kubeletdir_write(below, "");
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+        cr_skip("needs root, to mount");
+    cr_assert_eq(mount(in, on, NULL, MS_BIND, NULL), 0);
+    cr_assert_eq(mkdir(memory, 0700), 0);
+    cr_assert_eq(mount(memory, memory, NULL, MS_BIND, NULL), 0);
+    cr_assert_eq(mount(NULL, memory, NULL, MS_SHARED, NULL), 0);
+    cleanup_free char *path = prepare("volume-subpaths/e/main/0", &rc);
+    cr_assert_eq(rc, 0, "%s", err.text);
+    cleanup_free char *own =
+        xasprintf("%s/pods/u/volumes/kubernetes.io~empty-dir/e/a/f", disk);
+    kubeletdir_write(own, "foo");
+    expect(path, "f", "foo");
+    for (const char *const *at = (const char *const[]){path, memory, on, NULL};
+         *at; at++)
+        cr_expect_eq(umount(*at), 0, "%s", *at);
 }
 
 Test(volume_sync, paths_are_told_back)
