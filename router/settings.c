@@ -1,6 +1,7 @@
 #include "router/settings.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
@@ -86,10 +87,12 @@ static const struct conf_setting settings[] = {
          "NET_ADMIN, or ALL of these. Pods that ask for more are refused. "
          "Default: none.",
          .metavar = "RIGHT,…"),
-    SETTING(CONF_LIST, "host-paths", host_paths,
-            "Paths of a remote that pods there may mount with hostPath, with "
-            "all that is below them. Default: none.",
-            .metavar = "PREFIX,…"),
+    SETTING(
+        CONF_LIST, "host-paths", host_paths,
+        "Paths of a remote that pods there may mount with hostPath, or name "
+        "as a Localhost seccomp profile, with all that is below them. "
+        "Default: none.",
+        .metavar = "PREFIX,…"),
     SETTING(CONF_CHOICE, "cores", cores,
             "How the card-cores of an allocation are held to on the card: by "
             "a quota of time, or not at all.",
@@ -121,6 +124,25 @@ static const struct conf_setting settings[] = {
             "How long the pull of one image to a remote may take.",
             .otherwise = "15m", .min = 1000, .max = 86400000,
             .metavar = "TIME"),
+    SETTING(CONF_INT, "image-gc-high", image_gc_high,
+            "When the disk that a card has its images on is full to so many "
+            "per cent, images that no container there has are removed, the "
+            "least recently used first, down to --image-gc-low. 100: never.",
+            .otherwise = "85", .min = 1, .max = 100, .metavar = "PERCENT"),
+    SETTING(CONF_INT, "image-gc-low", image_gc_low,
+            "See --image-gc-high; less than that.", .otherwise = "80", .min = 0,
+            .max = 99, .metavar = "PERCENT"),
+    SETTING(CONF_DURATION, "image-min-age", image_min_age_ms,
+            "An image that came to a card later than this ago stays.",
+            .otherwise = "2m", .min = 0, .max = 86400000, .metavar = "TIME"),
+    SETTING(CONF_DURATION, "image-max-age", image_max_age_ms,
+            "An image that no container on its card has had for so long goes, "
+            "whatever room there is. 0s: none does for its age.",
+            .otherwise = "0s", .min = 0, .max = 31536000000, .metavar = "TIME"),
+    TEXT("metrics-listen", metrics_listen,
+         "Where Prometheus reads metrics, at /metrics: an address of this "
+         "machine's loopback, as in 127.0.0.1:8704. Default: nowhere.",
+         .metavar = "ADDRESS:PORT"),
     SETTING(CONF_CHOICE, "log-level", log_level,
             "The least important events to log.", .otherwise = "info",
             .choices = "debug|info|warn|error", .metavar = "LEVEL"),
@@ -128,7 +150,8 @@ static const struct conf_setting settings[] = {
 
 static const char *const extra[] = {
     "SIGNALS",
-    "SIGTERM and SIGINT end the program; pods go on.",
+    "SIGTERM and SIGINT end the program; pods go on. SIGHUP reads the card "
+    "file again.",
     "EXIT STATUS",
     "0: stopped. 1: it could not start, or go on. 2: a setting is wrong.",
     NULL,
@@ -200,6 +223,17 @@ static int check_absolute(const char *name, const char *path, struct error *err)
                                       "--%s: is \"%.200s\", must be an "
                                       "absolute path",
                                       name, path);
+}
+
+static int check_metrics(const char *listen, struct error *err)
+{
+    if (!listen || !*listen || strncmp(listen, "127.", 4) == 0 ||
+        strncmp(listen, "[::1]:", 6) == 0)
+        return 0;
+    return error_set(err, EINVAL,
+                     "--metrics-listen: is \"%.200s\", must be an address of "
+                     "loopback with a port, like 127.0.0.1:8704",
+                     listen);
 }
 
 static int check_host_paths(const char *list, struct error *err)
@@ -294,7 +328,14 @@ int router_settings_check(const struct router_settings *s, struct error *err)
     if (r == 0)
         r = check_host_paths(s->host_paths, err);
     if (r == 0)
+        r = check_metrics(s->metrics_listen, err);
+    if (r == 0)
         r = check_words(s, err);
+    if (r == 0 && s->image_gc_low >= s->image_gc_high)
+        r = error_set(err, EINVAL,
+                      "--image-gc-low: is %" PRId64 ", must be less than "
+                      "--image-gc-high, which is %" PRId64,
+                      s->image_gc_low, s->image_gc_high);
     if (r == 0 && strcmp(s->listen, s->home) == 0)
         r = error_set(err, EINVAL, "--listen and --home: both are \"%.200s\"",
                       s->home);

@@ -30,13 +30,16 @@ struct router_settings {
     const char *default_remote;  /* of pods without an allocation; NULL: they
                                   * are refused */
     const char *helper_image, *card_dir, *hooks;
-    const char *allow;      /* as in model/pod/rights.h */
-    const char *host_paths; /* PREFIX,… that pods may mount of a remote */
-    const char *cores;      /* "quota" or "none" */
-    const char *network;    /* "node" or "pod" */
-    const char *dns;        /* the same */
+    const char *allow;          /* as in model/pod/rights.h */
+    const char *host_paths;     /* PREFIX,… that pods may mount of a remote */
+    const char *cores;          /* "quota" or "none" */
+    const char *network;        /* "node" or "pod" */
+    const char *dns;            /* the same */
+    const char *metrics_listen; /* ADDRESS:PORT; NULL: nowhere */
     const char *log_level;
     int64_t timeout_ms, pull_timeout_ms;
+    int64_t image_gc_high, image_gc_low; /* per cent */
+    int64_t image_min_age_ms, image_max_age_ms;
 };
 
 extern const struct conf_program router_program;

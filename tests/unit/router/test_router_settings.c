@@ -62,6 +62,23 @@ Test(router_settings, handlers_are_labels)
     cr_assert(strstr(text, "--cluster: is \"a b\""), "%s", text);
 }
 
+Test(router_settings, metrics_are_for_this_machine)
+{
+    const char *text = SAID(ARG("--metrics-listen=0.0.0.0:8704"));
+    cr_assert(strstr(text, "--metrics-listen: is \"0.0.0.0:8704\""), "%s",
+              text);
+    cr_assert_str_empty(SAID(ARG("--metrics-listen=[::1]:8704")));
+}
+
+Test(router_settings, images_go_between_two_marks)
+{
+    const char *text = SAID(ARG("--image-gc-low=85"));
+    cr_assert(strstr(text, "--image-gc-low: is 85, must be less than "
+                           "--image-gc-high, which is 85"),
+              "%s", text);
+    cr_assert_str_empty(SAID(ARG("--image-gc-high=100")));
+}
+
 Test(router_settings, rights_are_known)
 {
     const char *text = SAID(ARG("--allow=ROOT"));
