@@ -81,6 +81,15 @@ void event_feed_put(struct event_feed *f, const void *message, size_t size)
     }
 }
 
+bool event_feed_is_read(struct event_feed *f)
+{
+    hold_lock(&f->lock);
+    for (size_t i = 0; i < EVENT_FEED_READERS; i++)
+        if (f->readers[i])
+            return true;
+    return false;
+}
+
 struct event_reader *event_feed_join(struct event_feed *f,
                                      void (*wake)(void *ctx), void *ctx)
 {

@@ -1,8 +1,7 @@
 /* event_feed - what GetContainerEvents tells of remotes: whoever notices
  * something puts in the message, each caller of that stream takes all that came
- * since it began.
- * Any thread.  Who does not take his messages in time loses them all, and is
- * told so: he has to end, and list what there is. */
+ * since it began.  Any thread.  Who does not take his messages in time loses
+ * them all, and is told so: he has to end, and list what there is. */
 #ifndef BIGA_ROUTER_SERVE_EVENT_FEED_H
 #define BIGA_ROUTER_SERVE_EVENT_FEED_H
 
@@ -23,6 +22,7 @@ struct event_feed *event_feed_create(void);
 void event_feed_destroy(struct event_feed *f);
 DEFINE_CLEANUP(event_feed, struct event_feed *, event_feed_destroy)
 
+bool event_feed_is_read(struct event_feed *f); /* by anybody */
 /* Copied for each reader. */
 void event_feed_put(struct event_feed *f, const void *message, size_t size);
 

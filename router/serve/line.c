@@ -11,6 +11,7 @@ struct lines {
     pthread_cond_t given;
     struct cri *kept[LINE_KEPT];
     size_t n_kept, n_used;
+    size_t n_spare; /* of those that are kept nobody needed so many */
 };
 
 struct lines *lines_create(const struct act_place *place)
@@ -44,6 +45,8 @@ static int reserve(struct lines *l, int64_t due_ms, struct cri **ret_cri,
                              l->place.name, LINE_MAX);
     l->n_used++;
     *ret_cri = l->n_kept ? l->kept[--l->n_kept] : NULL;
+    if (l->n_kept < l->n_spare)
+        l->n_spare = l->n_kept;
     return 0;
 }
 
@@ -76,4 +79,18 @@ void lines_give(struct lines *l, struct line *line, bool broken)
     (void)pthread_mutex_unlock(&l->lock);
     cri_destroy(cri);
     line->cri = NULL;
+}
+
+size_t lines_tidy(struct lines *l)
+{
+    struct cri *spare[LINE_KEPT];
+    size_t n;
+    (void)pthread_mutex_lock(&l->lock);
+    for (n = 0; n < l->n_spare; n++)
+        spare[n] = l->kept[--l->n_kept];
+    l->n_spare = l->n_kept;
+    (void)pthread_mutex_unlock(&l->lock);
+    for (size_t i = 0; i < n; i++)
+        cri_destroy(spare[i]);
+    return n;
 }

@@ -30,6 +30,8 @@ struct line {
  * clock_ms() is `due_ms`: -EBUSY.  -EINVAL: the place cannot be called. */
 int lines_take(struct lines *l, int64_t due_ms, struct line *ret_line,
                struct error *err);
+/* Now and then: those that nobody needed since the last time end; how many. */
+size_t lines_tidy(struct lines *l);
 /* Back again; `broken`: its last call had no answer, it is not used again. */
 void lines_give(struct lines *l, struct line *line, bool broken);
 

@@ -27,7 +27,9 @@ Test(event_feed, each_reader_has_all_since_it_began)
 {
     cleanup_with(event_feed) struct event_feed *f = event_feed_create();
     int a_woken = 0, b_woken = 0;
+    cr_assert(!event_feed_is_read(f));
     struct event_reader *a = event_feed_join(f, count, &a_woken);
+    cr_assert(event_feed_is_read(f));
     event_feed_put(f, "one", 3);
     struct event_reader *b = event_feed_join(f, count, &b_woken);
     event_feed_put(f, "two", 3);

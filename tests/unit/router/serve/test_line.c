@@ -77,3 +77,24 @@ Test(line, what_cannot_be_called_takes_no_room)
                      err.text);
     lines_destroy(l);
 }
+
+/* A burst needs two; then one is enough, and then none. */
+Test(line, connections_that_nobody_needs_end)
+{
+    struct error err = {0};
+    struct line a, b;
+    struct lines *l = lines_of("unix:///nowhere");
+    cr_assert_eq(lines_take(l, INT64_MAX, &a, &err), 0);
+    cr_assert_eq(lines_take(l, INT64_MAX, &b, &err), 0);
+    struct cri *last = b.cri;
+    lines_give(l, &a, false);
+    lines_give(l, &b, false);
+    cr_assert_eq(lines_tidy(l), 0, "both were needed");
+    cr_assert_eq(lines_take(l, INT64_MAX, &a, &err), 0);
+    cr_assert_eq(a.cri, last);
+    lines_give(l, &a, false);
+    cr_assert_eq(lines_tidy(l), 1);
+    cr_assert_eq(lines_tidy(l), 1);
+    cr_assert_eq(lines_tidy(l), 0);
+    lines_destroy(l);
+}
