@@ -191,6 +191,12 @@ struct remote_stats *remote_stats(struct remote *r)
     return r->stats;
 }
 
+void remote_count(struct remote *r, struct remote_counts *ret_counts)
+{
+    hold_lock(&r->lock);
+    *ret_counts = r->counts;
+}
+
 /* --- freshness ------------------------------------------------------------ */
 
 void remote_want_list(struct remote *r)

@@ -19,7 +19,9 @@
 struct remote;
 
 enum {
-    REMOTE_LIST_MS = 1000,   /* between lists while it has pods */
+    REMOTE_LIST_MS = 1000,   /* between lists while it has pods; of containers
+                              * alone, when nothing else has happened */
+    REMOTE_WHOLE_MS = 5000,  /* then of all */
     REMOTE_SWEEP_MS = 10000, /* while it has none, or tells events */
     REMOTE_STATS_MS = 10000, /* between stats, while somebody asks for them */
     REMOTE_ANSWER_MS = 5000, /* of the lists that a making call looks at */
@@ -41,6 +43,10 @@ struct remote_config {
                          * NULL: a router that starts while it is away knows
                          * nothing of it */
     int64_t probe_ms, lost_ms; /* as health_init() */
+    /* Has the home a sandbox or container of that id?  1, 0, or -errno: nobody
+     * knows.  May block, for a while; NULL: it has none.  A remote that could
+     * take such an id would be called in its place. */
+    int (*home_has)(void *ctx, const char *id, struct error *err);
     /* On its thread, with no lock held, after the view has it; the kubelet is
      * to be told by GetContainerEvents.  Must not block; NULL: nobody. */
     void (*changed)(void *ctx, struct remote *r, const struct remote_change *c);
@@ -71,6 +77,13 @@ enum act_health remote_health(struct remote *r,
 struct remote_view *remote_view(struct remote *r);
 /* Its last stats; the first asks begin to have them fetched.  As above. */
 struct remote_stats *remote_stats(struct remote *r);
+
+/* So far. */
+struct remote_counts {
+    uint64_t n_adopted, n_rebuilt, n_gone; /* keep.h */
+    uint64_t n_orphans;                    /* removed: they were nobody's */
+};
+void remote_count(struct remote *r, struct remote_counts *ret_counts);
 
 /* Something was changed there: look soon.  remote_fresh() waits for a listing,
  * with its statuses, that was begun after the call, until clock_ms() is

@@ -77,6 +77,8 @@ static void enter(struct remote *r, struct remote_calling *c)
     r->stirred = true;
     if (r->n_idle)
         c->grpc = r->idle[--r->n_idle];
+    if (r->n_idle < r->n_spare)
+        r->n_spare = r->n_idle;
     c->next = r->calls;
     r->calls = c;
 }
@@ -136,6 +138,20 @@ static int connect_call(struct remote *r, struct remote_calling *c,
     if (c->cut || unwanted)
         grpc_interrupt(c->grpc);
     return 0;
+}
+
+size_t remote_tidy(struct remote *r)
+{
+    struct grpc *spare[REMOTE_IDLE_MAX];
+    size_t n;
+    (void)pthread_mutex_lock(&r->lock);
+    for (n = 0; n < r->n_spare; n++)
+        spare[n] = r->idle[--r->n_idle];
+    r->n_spare = r->n_idle;
+    (void)pthread_mutex_unlock(&r->lock);
+    for (size_t i = 0; i < n; i++)
+        grpc_destroy(spare[i]);
+    return n;
 }
 
 /* --- the call ------------------------------------------------------------- */

@@ -38,6 +38,9 @@ int remote_call(struct remote *r, const struct remote_ask *ask,
                 struct str *ret_reply, struct grpc_end *ret_end,
                 struct error *err);
 void remote_nudge(struct remote *r);
+/* Now and then: connections that nobody needed since the last time end; how
+ * many. */
+size_t remote_tidy(struct remote *r);
 
 /* RunPodSandbox or CreateContainer by making_run(): announced as `what` says,
  * whose `remote` is this one; `ask` has the annotation of keep_seal(). */

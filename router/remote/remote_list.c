@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hash.h"
 #include "lib/io/clock.h"
 #include "router/remote/remote_private.h"
 #include "router/wire/fields.h"
@@ -33,8 +34,6 @@ static uint32_t selector_of(enum method_id method)
         return CRI_ContainerFilter_label_selector;
     case METHOD_LIST_CONTAINER_STATS:
         return CRI_ContainerStatsFilter_label_selector;
-    case METHOD_LIST_POD_SANDBOX_STATS:
-        return CRI_PodSandboxStatsFilter_label_selector;
     default:
         return CRI_PodSandboxFilter_label_selector;
     }
@@ -43,7 +42,7 @@ static uint32_t selector_of(enum method_id method)
 static void write_filter(struct str *out, enum method_id method,
                          struct cri_pairs labels)
 {
-    /* of all four: the filter is field 1 */
+    /* of all three: the filter is field 1 */
     size_t at = proto_open(out, CRI_ListPodSandboxRequest_filter);
     for (size_t i = 0; i < labels.n; i++)
         proto_add_pair(out, selector_of(method), labels.list[i].key,
@@ -81,6 +80,18 @@ static int read_list(const struct remote *r, enum method_id method,
                      method_name(method_get(method)), why.text);
 }
 
+/* A runtime has them in any order. */
+static uint64_t sum_of(const struct str *reply)
+{
+    struct proto_reader r;
+    struct proto_field f;
+    uint64_t sum = 0;
+    proto_reader_init(&r, (struct proto_bytes){str_text(reply), reply->size});
+    while (proto_next(&r, &f, NULL) > 0)
+        sum += hash_bytes(f.raw.data, f.raw.size);
+    return sum;
+}
+
 static int list_one(struct remote *r, enum method_id method, unsigned ms,
                     struct remote_listed *l, struct error *err)
 {
@@ -93,6 +104,8 @@ static int list_one(struct remote *r, enum method_id method, unsigned ms,
         e = read_list(r, method, remote_labels(r), &reply, &l->seen, err);
     if (e < 0)
         return e;
+    if (method == METHOD_LIST_CONTAINERS)
+        l->view->sum = sum_of(&reply);
     l->view->lists[method == METHOD_LIST_CONTAINERS] =
         remote_blob((struct proto_bytes){str_text(&reply), reply.size});
     return 0;
@@ -215,6 +228,7 @@ int remote_list(struct remote *r, const struct remote_view *old,
     struct remote_listed l = {.view = remote_view_create(),
                               .mark = keep_mark(r->config.keep)};
     l.view->time_ms = clock_ms();
+    l.view->wall_ns = clock_wall_ns();
     int e = list_one(r, METHOD_LIST_CONTAINERS, ms, &l, err);
     if (e == 0)
         e = list_one(r, METHOD_LIST_POD_SANDBOX, ms, &l, err);
@@ -229,34 +243,38 @@ int remote_list(struct remote *r, const struct remote_view *old,
     return e;
 }
 
-static int list_stats(struct remote *r, enum method_id method, unsigned ms,
-                      struct remote_blob **ret_list, struct error *err)
+int remote_peek(struct remote *r, unsigned ms, uint64_t *ret_sum,
+                struct error *err)
 {
     cleanup_str struct str request = STR_INIT(CRI_TEXT_MAX * 8);
     cleanup_str struct str reply = STR_INIT(GRPC_REPLY_MAX);
     reply.soft = true;
-    write_filter(&request, method, remote_labels(r));
-    int e = ask(r, method, &request, ms, &reply, err);
-    if (e < 0 && e != -EREMOTEIO) /* it may have none of that kind */
-        return e;
+    write_filter(&request, METHOD_LIST_CONTAINERS, remote_labels(r));
+    int e = ask(r, METHOD_LIST_CONTAINERS, &request, ms, &reply, err);
     if (e == 0)
-        *ret_list =
-            remote_blob((struct proto_bytes){str_text(&reply), reply.size});
-    return 0;
+        *ret_sum = sum_of(&reply);
+    return e;
 }
 
 int remote_list_stats(struct remote *r, unsigned ms,
                       struct remote_stats **ret_stats, struct error *err)
 {
+    const enum method_id method = METHOD_LIST_CONTAINER_STATS;
     cleanup_with(remote_stats) struct remote_stats *s = xcalloc(1, sizeof *s);
+    cleanup_str struct str request = STR_INIT(CRI_TEXT_MAX * 8);
+    cleanup_str struct str reply = STR_INIT(GRPC_REPLY_MAX);
+    reply.soft = true;
     atomic_init(&s->refs, 1);
     s->time_ms = clock_ms();
-    int e = list_stats(r, METHOD_LIST_CONTAINER_STATS, ms, &s->lists[1], err);
+    write_filter(&request, method, remote_labels(r));
+    int e = ask(r, method, &request, ms, &reply, err);
+    if (e < 0 && e != -EREMOTEIO) /* it may have none */
+        return e;
     if (e == 0)
-        e = list_stats(r, METHOD_LIST_POD_SANDBOX_STATS, ms, &s->lists[0], err);
-    if (e == 0)
-        *ret_stats = steal(&s);
-    return e;
+        s->containers =
+            remote_blob((struct proto_bytes){str_text(&reply), reply.size});
+    *ret_stats = steal(&s);
+    return 0;
 }
 
 /* --- for calls ------------------------------------------------------------ */

@@ -84,13 +84,32 @@ static int remove_it(void *ctx, const char *id, bool sandbox, struct error *err)
                   : e;
 }
 
+int remote_judge_id(struct remote *r, const char *id, struct error *err)
+{
+    const struct remote_config *c = &r->config;
+    int e = c->home_has ? c->home_has(c->ctx, id, err) : 0;
+    return e <= 0 ? e
+                  : error_set(err, EEXIST,
+                              "%s: says it has %.12s, which is this machine's",
+                              c->place.name, id);
+}
+
+static int judge(void *ctx, const char *id, struct error *err)
+{
+    const struct making_here *m = ctx;
+    return remote_judge_id(m->r, id, err);
+}
+
 int remote_make(struct remote *r, const struct kept *what,
                 const struct remote_ask *ask, char ret_id[KEPT_ID_MAX + 1],
                 struct grpc_end *ret_end, struct error *err)
 {
     struct making_here here = {r, ask, ret_end};
-    const struct making_calls calls = {
-        .send = send, .look = look, .remove = remove_it, .ctx = &here};
+    const struct making_calls calls = {.send = send,
+                                       .look = look,
+                                       .judge = judge,
+                                       .remove = remove_it,
+                                       .ctx = &here};
     *ret_end = (struct grpc_end){.code = -1};
     int e = making_run(r->config.keep, what, &calls, ret_id, err);
     if (e == 0)

@@ -44,8 +44,9 @@ struct remote_item {
 };
 struct remote_view {
     atomic_uint refs;
-    int64_t time_ms;
+    int64_t time_ms, wall_ns;
     struct remote_blob *lists[2]; /* sandboxes, containers; NULL none yet */
+    uint64_t sum; /* of the items of the second, in whatever order */
     size_t n;
     struct remote_item *items; /* by id */
 };
@@ -55,7 +56,7 @@ const struct remote_item *remote_view_item(const struct remote_view *v,
 struct remote_stats {
     atomic_uint refs;
     int64_t time_ms;
-    struct remote_blob *lists[2]; /* of sandboxes, of containers */
+    struct remote_blob *containers;
 };
 
 /* A call that is under way, in remote_call(). */
@@ -86,12 +87,13 @@ struct remote {
     int64_t since_ms; /* it is not ready */
 
     struct remote_view *view;
-    uint64_t n_begun, n_done; /* lists; of the newest that is in the view */
-    uint64_t n_wanted;        /* one of that number is to be begun at once */
-    int64_t list_ms;          /* the next is due; the last one began */
-    int64_t begun_ms;
-    bool events;  /* it tells them: lists are rare */
-    bool deaf;    /* not all of them */
+    uint64_t n_begun, n_done;   /* lists; of the newest that is in the view */
+    uint64_t n_wanted;          /* one of that number is to be begun at once */
+    int64_t list_ms;            /* the next is due; the last one began */
+    int64_t begun_ms, whole_ms; /* … of any kind; of all */
+    bool lacking;               /* some statuses are not known */
+    bool events;                /* it tells them: lists are rare */
+    bool deaf;                  /* not all of them */
     bool stirred; /* an event, or a call of ours, since the last list began */
     char touched[REMOTE_TOUCHED_MAX][KEPT_ID_MAX + 1];
     size_t n_touched;
@@ -100,16 +102,21 @@ struct remote {
     int64_t stats_asked_ms, stats_ms; /* the last time; the next is due */
 
     struct sweep sweeping;
+    struct remote_counts counts;
 
     struct grpc *grpc; /* of the thread */
     struct grpc_hub *hub;
     struct remote_calling *calls;
     size_t n_calls;
     struct grpc *idle[REMOTE_IDLE_MAX];
-    size_t n_idle;
+    size_t n_idle, n_spare; /* how many of them nobody needed */
 };
 
 struct cri_pairs remote_labels(const struct remote *r);
+
+/* 0: the id may be this remote's; -EEXIST: it is the home's; others: nobody
+ * knows.  Blocks. */
+int remote_judge_id(struct remote *r, const char *id, struct error *err);
 
 /* --- remote_list.c: blocks, on the thread ------------------------------------ */
 
@@ -129,6 +136,9 @@ struct remote_touched {
 int remote_list(struct remote *r, const struct remote_view *old,
                 const struct remote_touched *touched, unsigned ms,
                 struct remote_listed *ret_listed, struct error *err);
+/* Just the sum of its containers. */
+int remote_peek(struct remote *r, unsigned ms, uint64_t *ret_sum,
+                struct error *err);
 int remote_list_stats(struct remote *r, unsigned ms,
                       struct remote_stats **ret_stats, struct error *err);
 /* Both lists of that pod, asked for at once by remote_call(). */

@@ -50,8 +50,10 @@ void *remote_sweep_thread(void *remote)
         if (e != -ECANCELED)
             tell(r, &orphan, e, &err);
         (void)pthread_mutex_lock(&r->lock);
-        if (e == 0)
-            sweep_removed(&r->sweeping, orphan.id);
+        if (e != 0)
+            continue;
+        sweep_removed(&r->sweeping, orphan.id);
+        r->counts.n_orphans++;
     }
     (void)pthread_mutex_unlock(&r->lock);
     return NULL;

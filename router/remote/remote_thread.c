@@ -8,7 +8,7 @@
 #include "router/remote/remote_private.h"
 #include "router/remote/remote_saved.h"
 
-enum verb { PROBE, LIST, STATS };
+enum verb { PROBE, LIST, PEEK, STATS };
 
 /* What is asked, and what came of it; and what is kept from one to the next. */
 struct round {
@@ -29,6 +29,7 @@ struct round {
     struct error err;
     struct remote_listed listed;
     struct remote_stats *stats;
+    uint64_t sum; /* of PEEK */
 };
 
 /* --- when, and what: with the lock ------------------------------------------- */
@@ -38,6 +39,15 @@ static int64_t list_due(const struct remote *r)
     int64_t soon = r->begun_ms + REMOTE_GAP_MS;
     bool wanted = r->n_wanted > r->n_begun;
     return wanted && soon < r->list_ms ? soon : r->list_ms;
+}
+
+/* Nothing was done there, and all was listed a short time ago: then what its
+ * containers are now says whether to look at the rest. */
+static bool peek_will_do(const struct remote *r, int64_t now)
+{
+    return r->n_done > 0 && r->n_wanted <= r->n_begun && !r->stirred &&
+           !r->lacking && !r->events && r->n_touched == 0 &&
+           now - r->whole_ms < REMOTE_WHOLE_MS;
 }
 
 static int64_t stats_due(const struct remote *r, int64_t now)
@@ -57,8 +67,8 @@ static int64_t next_due(const struct remote *r, int64_t now,
         due = stats_due(r, now);
     }
     if (list_due(r) <= due || list_due(r) <= now) {
-        *ret_verb = LIST;
         due = list_due(r);
+        *ret_verb = peek_will_do(r, due > now ? due : now) ? PEEK : LIST;
     }
     return due;
 }
@@ -72,8 +82,11 @@ static void begin(struct remote *r, struct round *q, int64_t now)
     q->listed = (struct remote_listed){0};
     q->stats = NULL;
     q->old = remote_view_ref(r->view);
+    if (q->verb == PEEK)
+        r->begun_ms = now;
     if (q->verb != LIST)
         return;
+    r->whole_ms = now;
     q->number = ++r->n_begun;
     q->n_touched = r->n_done ? r->n_touched : REMOTE_TOUCHED_MAX + 1;
     memcpy(q->touched, r->touched, sizeof q->touched);
@@ -95,14 +108,53 @@ static int ask_version(struct remote *r, struct round *q)
     return e == -EREMOTEIO && end.code != GRPC_UNIMPLEMENTED ? 0 : e;
 }
 
+/* Those that may be written down are not the home's: what one that is says of
+ * itself counts no more.  -errno: nobody knows. */
+static int judge_asked(struct remote *r, struct seen *seen)
+{
+    struct error err = {0};
+    for (size_t i = 0; i < seen->n; i++) {
+        struct seen_item *item = &seen->list[i];
+        int e = item->asked ? remote_judge_id(r, item->id, &err) : -ENOENT;
+        item->ours |= e == 0;
+        if (!item->asked || e == 0)
+            continue;
+        log_event(LOG_WARN, "remote-id", "remote", r->config.place.name, "id",
+                  item->id, "error", err.text, NULL);
+        if (e != -EEXIST)
+            return e;
+        item->kept[0] = '\0';
+    }
+    return 0;
+}
+
+/* Containers are known after their sandboxes, therefore again and again. */
+static void count(struct remote *r, const struct keep_found *found)
+{
+    hold_lock(&r->lock);
+    r->counts.n_adopted += found->n_adopted;
+    r->counts.n_rebuilt += found->n_rebuilt;
+    r->counts.n_gone += found->n_gone;
+}
+
 static void reconcile(struct remote *r, struct round *q)
 {
-    struct keep_found found;
+    struct seen *seen = &q->listed.seen;
+    struct keep_found found = {0};
     struct error err = {0};
-    if (keep_seen(r->config.keep, r->config.place.name, q->listed.mark,
-                  &q->listed.seen, &found, &err) < 0)
-        log_event(LOG_ERROR, "keep-failed", "remote", r->config.place.name,
-                  "error", err.text, NULL);
+    int e = 0;
+    do {
+        if (keep_seen(r->config.keep, r->config.place.name, q->listed.mark,
+                      seen, &found, &err) < 0)
+            log_event(LOG_ERROR, "keep-failed", "remote", r->config.place.name,
+                      "error", err.text, NULL);
+        count(r, &found);
+        if (found.n_asked > 0)
+            e = judge_asked(r, seen);
+    } while (found.n_asked > 0 && e == 0);
+    /* of what waits for an answer others may be a part */
+    for (size_t i = 0; e < 0 && i < seen->n; i++)
+        seen->list[i].stray = false;
 }
 
 static void ask(struct remote *r, struct round *q)
@@ -111,6 +163,8 @@ static void ask(struct remote *r, struct round *q)
     bool all = q->n_touched > REMOTE_TOUCHED_MAX;
     if (q->verb == PROBE)
         q->e = ask_version(r, q);
+    else if (q->verb == PEEK)
+        q->e = remote_peek(r, q->ms, &q->sum, &q->err);
     else if (q->verb == STATS)
         q->e = remote_list_stats(r, q->ms, &q->stats, &q->err);
     else
@@ -162,6 +216,22 @@ static void judge_events(struct remote *r, const struct round *q)
               NULL);
 }
 
+static bool lacks_statuses(const struct remote_view *v)
+{
+    for (size_t i = 0; i < v->n; i++)
+        if (!v->items[i].status)
+            return true;
+    return false;
+}
+
+static void take_peek(struct remote *r, const struct round *q, int64_t now)
+{
+    bool same = q->sum == r->view->sum;
+    r->list_ms = same ? r->begun_ms + REMOTE_LIST_MS : now;
+    if (!same)
+        r->n_wanted = r->n_begun + 1;
+}
+
 static void take_list(struct remote *r, struct round *q, int64_t now)
 {
     judge_events(r, q);
@@ -170,6 +240,7 @@ static void take_list(struct remote *r, struct round *q, int64_t now)
     (void)pthread_cond_signal(&r->sweep);
     remote_view_unref(r->view);
     r->view = remote_view_ref(q->listed.view);
+    r->lacking = lacks_statuses(r->view);
     r->n_done = q->number;
     r->list_ms = r->begun_ms + (busy ? REMOTE_LIST_MS : REMOTE_SWEEP_MS);
 }
@@ -180,6 +251,8 @@ static void take_good(struct remote *r, struct round *q, int64_t now)
     (void)health_good(&r->health, now);
     if (q->verb == LIST)
         take_list(r, q, now);
+    if (q->verb == PEEK)
+        take_peek(r, q, now);
     if (q->verb == STATS) {
         remote_stats_unref(r->stats);
         r->stats = steal(&q->stats);

@@ -38,13 +38,9 @@ static size_t which_list(const struct method *m)
     switch (m->id) {
     case METHOD_LIST_POD_SANDBOX:
     case METHOD_STREAM_POD_SANDBOXES:
-    case METHOD_LIST_POD_SANDBOX_STATS:
-    case METHOD_STREAM_POD_SANDBOX_STATS:
         return 0;
     case METHOD_LIST_CONTAINERS:
     case METHOD_STREAM_CONTAINERS:
-    case METHOD_LIST_CONTAINER_STATS:
-    case METHOD_STREAM_CONTAINER_STATS:
         return 1;
     default:
         return 2;
@@ -79,6 +75,11 @@ int64_t remote_view_time(const struct remote_view *v)
     return v->time_ms;
 }
 
+int64_t remote_view_wall_ns(const struct remote_view *v)
+{
+    return v->wall_ns;
+}
+
 struct proto_bytes remote_view_list(const struct remote_view *v,
                                     const struct method *m)
 {
@@ -110,14 +111,22 @@ struct proto_bytes remote_view_status(const struct remote_view *v,
     return bytes_of(item ? item->status : NULL);
 }
 
+bool remote_view_state(const struct remote_view *v, const char *id,
+                       uint32_t *ret_state)
+{
+    const struct remote_item *item = remote_view_item(v, id);
+    if (item)
+        *ret_state = item->state;
+    return item;
+}
+
 /* --- stats ---------------------------------------------------------------- */
 
 void remote_stats_unref(struct remote_stats *s)
 {
     if (!s || !refs_drop(&s->refs))
         return;
-    remote_blob_unref(s->lists[0]);
-    remote_blob_unref(s->lists[1]);
+    remote_blob_unref(s->containers);
     free(s);
 }
 
@@ -126,9 +135,7 @@ int64_t remote_stats_time(const struct remote_stats *s)
     return s->time_ms;
 }
 
-struct proto_bytes remote_stats_list(const struct remote_stats *s,
-                                     const struct method *m)
+struct proto_bytes remote_stats_containers(const struct remote_stats *s)
 {
-    size_t which = which_list(m);
-    return bytes_of(which < 2 ? s->lists[which] : NULL);
+    return bytes_of(s->containers);
 }

@@ -347,6 +347,33 @@ Test(remote, strays_are_swept_after_their_grace_one_at_a_time)
     remoterig_close(&r);
 }
 
+/* Its containers say every second whether anything has happened. */
+Test(remote, at_rest_sandboxes_are_rarely_asked_for)
+{
+    struct remoterig r;
+    char sandbox[KEPT_ID_MAX + 1], container[KEPT_ID_MAX + 1];
+    remoterig_open(&r);
+    make_pod(&r, "u-1", sandbox, container);
+    runtimeserver_set(r.server, container, CRI_RUNNING, false);
+    remoterig_pass(&r, 0, REMOTE_LIST_MS + 100);
+    unsigned pods = runtimeserver_calls(r.server, "ListPodSandbox");
+    unsigned containers = runtimeserver_calls(r.server, "ListContainers");
+    remoterig_pass(&r, 0, 10LL * REMOTE_WHOLE_MS);
+    pods = runtimeserver_calls(r.server, "ListPodSandbox") - pods;
+    containers = runtimeserver_calls(r.server, "ListContainers") - containers;
+    cr_expect_geq(pods, 8, "%u", pods);
+    cr_expect_leq(pods, 11, "%u", pods);
+    cr_expect_geq(containers, 45, "%u", containers);
+    r.n_changes = 0;
+    runtimeserver_set(r.server, container, CRI_EXITED, false);
+    remoterig_pass(&r, 0, REMOTE_LIST_MS + 100);
+    cr_expect_eq(r.n_changes, 1, "and then all is looked at, at once");
+    remoterig_pass(&r, 0, 60000);
+    cr_expect_gt(remote_tidy(r.remote) + remote_tidy(r.remote), 0);
+    cr_expect_eq(remote_tidy(r.remote), 0);
+    remoterig_close(&r);
+}
+
 /* --- stats, and one that hangs ----------------------------------------------- */
 
 Test(remote, stats_are_fetched_while_somebody_asks)
