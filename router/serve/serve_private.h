@@ -1,11 +1,13 @@
 /* serve_private - what the files of serve share: serve.c starts and ends,
- * serve_route.c says where a call goes, serve_known.c, serve_list.c and
- * serve_event.c tell what is known and what happens, serve_exit.c sees to
- * containers that have ended, serve_files.c to helper, volumes and logs of
- * remotes; serve_job.h has what is done on one remote. */
+ * serve_route.c says where a call goes, serve_home.c asks the home,
+ * serve_known.c, serve_list.c and serve_event.c tell what is known and what
+ * happens, serve_exit.c sees to containers that have ended, serve_files.c to
+ * helper, volumes and logs of remotes; serve_job.h has what is done on one
+ * remote. */
 #ifndef BIGA_ROUTER_SERVE_SERVE_PRIVATE_H
 #define BIGA_ROUTER_SERVE_SERVE_PRIVATE_H
 
+#include "advertiser/act/card/health_file.h"
 #include "lib/base/str.h"
 #include "lib/grpcd/grpcd_relay.h"
 #include "router/keep/keep.h"
@@ -18,10 +20,13 @@
 #include "router/serve/helper.h"
 #include "router/serve/line.h"
 #include "router/serve/serve.h"
+#include "router/serve/serve_collect.h"
 #include "router/serve/serve_exit.h"
+#include "router/serve/serve_metrics.h"
 #include "router/stream/stream_relay.h"
 #include "router/volume/volume_sync.h"
 #include "router/wire/container_event.h"
+#include "router/wire/mount.h"
 #include "router/wire/told.h"
 
 enum {
@@ -30,7 +35,7 @@ enum {
     SERVE_STATS_MS = 1000,  /* of one remote; then those of before */
     SERVE_EXEC_MS = 600000, /* of a command without a time of its own */
     SERVE_MARGIN_MS = 5000, /* for a runtime to say that it was too late */
-    SERVE_HEAR_MS = 1500,   /* at the start, for remotes to be listed */
+    SERVE_HEAR_MS = 300,    /* at the start, for remotes to be listed */
     SERVE_EXIT_MS = 10000,  /* for a log's end; then it is told without */
     SERVE_REPLY_MAX = TOLD_MAX,
     SERVE_ADDRESS_MAX = 64,
@@ -39,6 +44,7 @@ enum {
 /* One remote, and all that is had for it. */
 struct far {
     struct serve *s;
+    atomic_bool gone; /* it is no remote of ours any more */
     struct remote *remote;
     struct lines *lines; /* for typed calls */
     struct helper *helper;
@@ -54,24 +60,34 @@ struct far {
 struct serve {
     struct serve_config config; /* its texts are in the arena */
     struct arena arena;
+    struct mount_rules rules; /* as in the settings */
     struct keep *keep;
-    struct far fars[SERVE_REMOTES_MAX];
-    size_t n_fars;
+    /* from the beginning on, and none is taken away */
+    struct far fars[SERVE_FARS_MAX];
+    atomic_size_t n_fars;
     struct event_feed *events;
     struct volume_sync *volumes;
     struct log_caller *log_caller;
     struct log_copier *logs; /* NULL: in memory (tests) */
     struct stream_relay *streams;
     struct exits *exits;
+    struct collector *collector;
+    struct metrics *metrics;
     struct lines *home_lines;
     char *home_url; /* "unix:///PATH" */
     pthread_mutex_t hearing;
     pthread_cond_t heard;
-    bool began_empty; /* nothing was written down when it began */
+    bool began_empty;        /* nothing was written down when it began */
+    pthread_mutex_t telling; /* guards health and untold */
+    struct health_file health;
+    bool untold;       /* the file does not have it yet */
+    char *health_path; /* NULL: in memory (tests) */
     struct grpcd *server;
     struct grpcd_relay *home;
 };
 
+/* The next that is there at or after `*i` (begin with 0); NULL: no more. */
+struct far *serve_next(struct serve *s, size_t *i);
 /* NULL: there is none of that name. */
 struct far *serve_far(struct serve *s, const char *name);
 
@@ -91,6 +107,18 @@ struct knowing {
 };
 void knowing_init(struct knowing *k, struct far *far);
 void knowing_fini(struct knowing *k);
+
+/* --- serve_home.c ---------------------------------------------------------- */
+
+/* As remote.h has it; ctx: struct far *. */
+int serve_home_has(void *ctx, const char *id, struct error *err);
+
+/* --- serve_health.c -------------------------------------------------------- */
+
+int serve_health_open(struct serve *s, const struct serve_config *config,
+                      struct error *err);
+void serve_health_tell(struct far *far, struct remote *r,
+                       enum act_health health);
 
 /* --- serve_flow.c ---------------------------------------------------------- */
 
@@ -140,6 +168,8 @@ void serve_files_adopt(struct serve *s);
 char *serve_log_dir(const struct serve *s, const char *uid);
 void serve_log_key(const char *uid, const char *container, uint32_t attempt,
                    char ret_key[LOG_KEY_MAX + 1]);
+/* How much room there is on the disk of its images. */
+int serve_files_disk(struct far *far, unsigned ms, struct image_disk *ret_disk);
 /* The folder of logs there. */
 int serve_files_log_dir(struct far *far, const char *path, int64_t due_ms,
                         struct error *err);
