@@ -11,6 +11,8 @@
 #include "router/serve/serve_private.h"
 #include "router/wire/edit.h"
 
+enum { CUT_MS = 500 }; /* between looks whether a remote is back */
+
 struct exit_item {
     char id[KEPT_ID_MAX + 1];
     struct far *far;
@@ -31,7 +33,7 @@ struct exits {
     pthread_cond_t wake, finished;
     bool stopping;
     struct strmap items;
-    struct exit_lane lanes[SERVE_REMOTES_MAX];
+    struct exit_lane lanes[SERVE_FARS_MAX];
 };
 
 /* --- one ------------------------------------------------------------------------
@@ -39,14 +41,10 @@ struct exits {
 
 static void collect(struct exits *e, const struct kept *k)
 {
-    const struct serve_config *c = &e->s->config;
-    const struct mount_rules rules = {.kubelet_root = c->kubelet_dir,
-                                      .allowed = c->host_paths,
-                                      .n_allowed = c->n_host_paths};
     const struct volume_pod pod = {k->remote, k->uid};
     struct serve_mounts m;
     struct error err = {0};
-    serve_mounts_read(k, &rules, &m);
+    serve_mounts_read(k, &e->s->rules, &m);
     for (size_t i = 0; i < m.n; i++)
         if (m.list[i].kind == MOUNT_TERMINATION_LOG &&
             volume_sync_collect(e->s->volumes, &pod, &m.list[i], &err) < 0)
@@ -56,20 +54,65 @@ static void collect(struct exits *e, const struct kept *k)
     serve_mounts_fini(&m);
 }
 
-static void finish(struct exits *e, const char *id)
+/* So that the next router tells the same, also while the remote is away. */
+static void write_down(struct exits *e, struct far *far, const struct kept *k)
 {
-    struct kept *k = keep_find(e->s->keep, id);
+    cleanup_with(remote_view) struct remote_view *v = remote_view(far->remote);
+    cleanup_str struct str told = STR_INIT(FROM_REMOTE_STATUS_MAX);
+    cleanup_str struct str end = STR_INIT(KEPT_ENDED_MAX);
+    struct proto_bytes raw = remote_view_status(v, k->id);
+    struct error err = {0};
+    struct knowing known;
+    told.soft = end.soft = true;
+    knowing_init(&known, far);
+    const struct known_container *c = known.known.container(&known, k->id);
+    int r = c && exits_has_ended(raw) /* else nobody knows how */
+                ? from_remote_container_status(raw, c, &told, &err)
+                : -ENOENT;
+    if (r == 0)
+        r = told_end((struct proto_bytes){str_text(&told), told.size}, &end,
+                     &err);
+    if (r == 0)
+        r = keep_ended(e->s->keep, k->id,
+                       (struct proto_bytes){str_text(&end), end.size}, &err);
+    knowing_fini(&known);
+    if (r < 0 && err.text[0])
+        log_event(LOG_WARN, "end-not-kept", "remote", k->remote, "pod", k->name,
+                  "container", k->container, "error", err.text, NULL);
+}
+
+/* False: the end has come. */
+static bool pause_a_while(struct exits *e)
+{
+    hold_lock(&e->lock);
+    if (!e->stopping)
+        (void)clock_wait(&e->wake, &e->lock, clock_ms() + CUT_MS);
+    return !e->stopping;
+}
+
+/* False: it stays as it was told last, for the next router. */
+static bool finish(struct exits *e, struct far *far, const char *id)
+{
+    cleanup_with(kept) struct kept *k = keep_find(e->s->keep, id);
     char key[LOG_KEY_MAX + 1];
     struct error err = {0};
+    int r = 0;
     if (!k)
-        return;
+        return true;
     serve_log_key(k->uid, k->container, k->attempt, key);
-    if (e->s->logs &&
-        log_copier_finish(e->s->logs, key, SERVE_EXIT_MS, &err) < 0)
+    /* what is cut off comes back, or its pods are withdrawn */
+    while (e->s->logs && (r = log_copier_finish(e->s->logs, key, SERVE_EXIT_MS,
+                                                &err)) == -ENETUNREACH)
+        if (!pause_a_while(e))
+            return false;
+    if (r == -ECANCELED)
+        return false;
+    if (r < 0)
         log_event(LOG_WARN, "log-end", "remote", k->remote, "pod", k->name,
                   "container", k->container, "error", err.text, NULL);
     collect(e, k);
-    kept_unref(k);
+    write_down(e, far, k);
+    return true;
 }
 
 /* The next of the lane; NULL: it is to end. */
@@ -94,7 +137,8 @@ static void *run(void *arg)
     struct exit_lane *l = arg;
     char id[KEPT_ID_MAX + 1];
     while (next(l, id)) {
-        finish(l->e, id);
+        if (!finish(l->e, &l->e->s->fars[l - l->e->lanes], id))
+            continue;
         (void)pthread_mutex_lock(&l->e->lock);
         struct exit_item *i = strmap_get(&l->e->items, id);
         struct far *far = i ? i->far : NULL;
@@ -118,7 +162,7 @@ struct exits *exits_create(struct serve *s)
     (void)pthread_mutex_init(&e->lock, NULL);
     clock_wait_init(&e->wake);
     clock_wait_init(&e->finished);
-    for (size_t i = 0; i < SERVE_REMOTES_MAX; i++) {
+    for (size_t i = 0; i < SERVE_FARS_MAX; i++) {
         e->lanes[i].e = e;
         e->lanes[i].last = &e->lanes[i].first;
     }
@@ -134,7 +178,7 @@ void exits_destroy(struct exits *e)
     (void)pthread_cond_broadcast(&e->wake);
     (void)pthread_cond_broadcast(&e->finished);
     (void)pthread_mutex_unlock(&e->lock);
-    for (size_t i = 0; i < SERVE_REMOTES_MAX; i++)
+    for (size_t i = 0; i < SERVE_FARS_MAX; i++)
         if (e->lanes[i].runs)
             (void)pthread_join(e->lanes[i].thread, NULL);
     strmap_fini_with(&e->items, free);
@@ -153,12 +197,19 @@ static bool wake(struct exit_lane *l)
     return l->runs;
 }
 
-bool exits_seen(struct exits *e, struct far *far, const char *id)
+/* By this process or those of before. */
+static bool was_told(struct exits *e, const char *id)
+{
+    cleanup_with(kept) struct kept *k = keep_find(e->s->keep, id);
+    return k && k->ended.size;
+}
+
+static bool seen(struct exits *e, struct far *far, const char *id)
 {
     struct exit_lane *l = &e->lanes[far - e->s->fars];
     hold_lock(&e->lock);
     struct exit_item *i = strmap_get(&e->items, id);
-    if (i || e->stopping)
+    if (i || e->stopping || was_told(e, id))
         return !i || i->done;
     i = xcalloc(1, sizeof *i);
     (void)snprintf(i->id, sizeof i->id, "%s", id);
@@ -170,10 +221,41 @@ bool exits_seen(struct exits *e, struct far *far, const char *id)
     return i->done;
 }
 
-void exits_await(struct exits *e, struct far *far, const char *id,
-                 int64_t due_ms)
+/* containerd's words for one of which no process has run. */
+static bool never_ran(struct proto_bytes reply)
 {
-    if (exits_seen(e, far, id))
+    static const char words[] = "failed to create containerd task";
+    struct proto_bytes s = edit_bytes(reply,
+                                      CRI_ContainerStatusResponse_status);
+    struct proto_bytes text = edit_bytes(s, CRI_ContainerStatus_message);
+    return proto_equals(edit_bytes(s, CRI_ContainerStatus_reason),
+                        "StartError") &&
+           text.size && memmem(text.data, text.size, words, sizeof words - 1);
+}
+
+/* containerd ends one whose StartContainer is cut off, as by the death of its
+ * caller.  Where no process of it has run, that would be a false end of a pod
+ * that is not to restart; of one that was only created the kubelet makes
+ * another. */
+uint32_t exits_state(struct exits *e, struct far *far, const char *id,
+                     struct proto_bytes status)
+{
+    if (never_ran(status))
+        return was_told(e, id) ? CRI_EXITED : CRI_CREATED;
+    return seen(e, far, id) ? CRI_EXITED : CRI_RUNNING;
+}
+
+void exits_failed(struct exits *e, struct far *far, const char *id)
+{
+    cleanup_with(kept) struct kept *k = keep_find(e->s->keep, id);
+    if (k)
+        write_down(e, far, k);
+}
+
+void exits_await(struct exits *e, struct far *far, const char *id,
+                 struct proto_bytes status, int64_t due_ms)
+{
+    if (exits_state(e, far, id, status) != CRI_RUNNING)
         return;
     hold_lock(&e->lock);
     for (bool wait = true; wait && !e->stopping;) {
@@ -227,22 +309,22 @@ bool exits_has_ended(struct proto_bytes reply)
 static int hide_item(void *ctx, const struct proto_field *f, struct str *out,
                      struct error *err)
 {
-    (void)ctx;
+    const uint32_t *state = ctx;
     (void)err;
     if (f->number != CRI_Container_state)
         return EDIT_COPY;
-    proto_add_varint(out, CRI_Container_state, CRI_RUNNING);
+    proto_add_varint(out, CRI_Container_state, *state);
     return EDIT_DROP;
 }
 
 static int hide_status(void *ctx, const struct proto_field *f, struct str *out,
                        struct error *err)
 {
-    (void)ctx;
+    const uint32_t *state = ctx;
     (void)err;
     switch (f->number) {
     case CRI_ContainerStatus_state:
-        proto_add_varint(out, CRI_ContainerStatus_state, CRI_RUNNING);
+        proto_add_varint(out, CRI_ContainerStatus_state, *state);
         return EDIT_DROP;
     case CRI_ContainerStatus_finished_at:
     case CRI_ContainerStatus_exit_code:
@@ -262,12 +344,25 @@ static int hide_reply(void *ctx, const struct proto_field *f, struct str *out,
                : EDIT_COPY;
 }
 
-int exits_hide_item(struct proto_bytes item, struct str *out)
+int exits_hide_item(struct proto_bytes item, uint32_t state, struct str *out)
 {
-    return edit_fields(item, hide_item, NULL, out, NULL);
+    return edit_fields(item, hide_item, &state, out, NULL);
 }
 
-int exits_hide(struct proto_bytes reply, struct str *out)
+int exits_show(struct exits *e, struct far *far, const char *id,
+               struct str *status)
 {
-    return edit_fields(reply, hide_reply, NULL, out, NULL);
+    cleanup_str struct str other = STR_INIT(SERVE_REPLY_MAX);
+    struct proto_bytes told = {str_text(status), status->size};
+    uint32_t state = exits_has_ended(told) ? exits_state(e, far, id, told)
+                                           : CRI_EXITED;
+    other.soft = true;
+    int r = state == CRI_EXITED
+                ? 0
+                : edit_fields(told, hide_reply, &state, &other, NULL);
+    if (r == 0 && state != CRI_EXITED) {
+        str_reset(status);
+        str_move(status, &other);
+    }
+    return r;
 }

@@ -4,10 +4,11 @@
 #include "lib/io/clock.h"
 #include "router/serve/serve_private.h"
 
-/* A card may take it for 1970: times are told by our own clock. */
-static int64_t wall_ns(int64_t s)
+/* A card may take it for 1970: times are told by our own clock.  Of two that
+ * were made within one second the later attempt has to be the newer one. */
+static int64_t made_ns(const struct kept *k)
 {
-    return s * INT64_C(1000000000);
+    return k->made_s * INT64_C(1000000000) + k->attempt % 1000000000;
 }
 
 /* NULL: there is no such thing on this remote. */
@@ -40,7 +41,7 @@ static const struct known_sandbox *find_sandbox(void *ctx, const char *id)
                        ? ""
                        : k->far->address,
         .made = found->mounts,
-        .created_ns = wall_ns(found->made_s),
+        .created_ns = made_ns(found),
     };
     return s;
 }
@@ -62,7 +63,7 @@ static const struct known_container *find_container(void *ctx, const char *id)
         .user_image = found->image,
         .log_path = found->log_path,
         .made = found->mounts,
-        .created_ns = wall_ns(found->made_s),
+        .created_ns = made_ns(found),
         .now_ns = k->known.now_ns,
     };
     return c;
@@ -71,10 +72,11 @@ static const struct known_container *find_container(void *ctx, const char *id)
 void knowing_init(struct knowing *k, struct far *far)
 {
     *k = (struct knowing){.far = far, .view = keep_view(far->s->keep)};
-    k->known = (struct known){.sandbox = find_sandbox,
-                              .container = find_container,
-                              .ctx = k,
-                              .now_ns = wall_ns(clock_wall_s() + 1)};
+    k->known =
+        (struct known){.sandbox = find_sandbox,
+                       .container = find_container,
+                       .ctx = k,
+                       .now_ns = (clock_wall_s() + 1) * INT64_C(1000000000)};
 }
 
 void knowing_fini(struct knowing *k)

@@ -5,6 +5,7 @@
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
 #include "router/serve/serve_guess.h"
+#include "router/wire/pod_stats.h"
 
 /* --- what remotes have --------------------------------------------------------
  */
@@ -14,11 +15,12 @@ struct merging {
     struct serve *s;
     const struct method *m;
     struct far *far;         /* the present one */
-    const struct str *stats; /* as each remote says them now; or NULL */
+    const struct str *stats; /* of containers, as each remote says them now */
     struct list_item *items;
     size_t n, cap;
-    size_t ends[SERVE_REMOTES_MAX];  /* of each remote's items */
-    size_t sizes[SERVE_REMOTES_MAX]; /* bytes of them */
+    size_t n_fars;                /* when it began */
+    size_t ends[SERVE_FARS_MAX];  /* of each remote's items */
+    size_t sizes[SERVE_FARS_MAX]; /* bytes of them */
     struct arena arena;
 };
 
@@ -36,27 +38,40 @@ static void keep_item(struct merging *m, const struct list_item *item)
     m->sizes[m->far - m->s->fars] += told_list_size(item->message.size);
 }
 
+static uint32_t ended_state(const struct merging *m, const char *id)
+{
+    cleanup_with(remote_view) struct remote_view *v =
+        remote_view(m->far->remote);
+    return exits_state(m->s->exits, m->far, id, remote_view_status(v, id));
+}
+
 /* A container that has ended, and whose log is not here yet, runs still. */
 static void add_item(void *ctx, const struct list_item *item)
 {
     struct merging *m = ctx;
-    cleanup_str struct str running = STR_INIT(FROM_REMOTE_ITEM_MAX);
+    cleanup_str struct str other = STR_INIT(FROM_REMOTE_ITEM_MAX);
     bool containers = m->m->id == METHOD_LIST_CONTAINERS ||
                       m->m->id == METHOD_STREAM_CONTAINERS;
     struct list_item shown = *item;
-    if (containers && exits_item_has_ended(item->message) &&
-        !exits_seen(m->s->exits, m->far, item->id) &&
-        exits_hide_item(item->message, &running) == 0)
-        shown.message = (struct proto_bytes){str_text(&running), running.size};
+    uint32_t state = containers && exits_item_has_ended(item->message)
+                         ? ended_state(m, item->id)
+                         : CRI_EXITED;
+    if (state != CRI_EXITED &&
+        exits_hide_item(item->message, state, &other) == 0)
+        shown.message = (struct proto_bytes){str_text(&other), other.size};
     keep_item(m, &shown);
+}
+
+static bool is_pod_stats(const struct method *m)
+{
+    return m->id == METHOD_LIST_POD_SANDBOX_STATS ||
+           m->id == METHOD_STREAM_POD_SANDBOX_STATS;
 }
 
 static bool is_stats(const struct method *m)
 {
     return m->id == METHOD_LIST_CONTAINER_STATS ||
-           m->id == METHOD_STREAM_CONTAINER_STATS ||
-           m->id == METHOD_LIST_POD_SANDBOX_STATS ||
-           m->id == METHOD_STREAM_POD_SANDBOX_STATS;
+           m->id == METHOD_STREAM_CONTAINER_STATS || is_pod_stats(m);
 }
 
 static void add_reply(struct merging *m, struct proto_bytes raw)
@@ -73,16 +88,31 @@ static void add_reply(struct merging *m, struct proto_bytes raw)
     knowing_fini(&k);
 }
 
+static void add_stats(struct merging *m, struct proto_bytes containers)
+{
+    cleanup_str struct str pods = STR_INIT(SERVE_REPLY_MAX);
+    struct knowing k;
+    pods.soft = true;
+    if (!is_pod_stats(m->m)) {
+        add_reply(m, containers);
+        return;
+    }
+    knowing_init(&k, m->far);
+    if (pod_stats_write(containers, &k.known, NULL, &pods, NULL) == 0)
+        add_reply(m, (struct proto_bytes){str_text(&pods), pods.size});
+    knowing_fini(&k);
+}
+
 static void add_far(struct merging *m, struct far *far)
 {
-    const struct str *now = m->stats ? &m->stats[far - m->s->fars] : NULL;
+    const struct str *now = &m->stats[far - m->s->fars];
     m->far = far;
-    if (now && now->size) {
-        add_reply(m, (struct proto_bytes){str_text(now), now->size});
+    if (is_stats(m->m) && now->size) {
+        add_stats(m, (struct proto_bytes){str_text(now), now->size});
     } else if (is_stats(m->m)) {
         cleanup_with(remote_stats) struct remote_stats *s =
             remote_stats(far->remote);
-        add_reply(m, remote_stats_list(s, m->m));
+        add_stats(m, remote_stats_containers(s));
     } else if (serve_is_silent(far)) {
         cleanup_str struct str guessed = STR_INIT(SERVE_REPLY_MAX);
         serve_guess_list(far, m->m, &guessed);
@@ -103,9 +133,9 @@ static int tell(const struct merging *m, const struct request_filter *filter,
                 struct proto_bytes home, struct str *out, struct error *err)
 {
     struct told_list l = {.method = m->m, .filter = filter, .out = out};
-    int r = told_list_begin(&l, home, m->sizes, m->s->n_fars, err);
+    int r = told_list_begin(&l, home, m->sizes, m->n_fars, err);
     size_t k = 0;
-    for (size_t i = 0; r == 0 && i < m->s->n_fars; i++) {
+    for (size_t i = 0; r == 0 && i < m->n_fars; i++) {
         told_list_remote(&l);
         for (; k < m->ends[i]; k++)
             told_list_add(&l, &m->items[k]);
@@ -119,7 +149,7 @@ struct asked {
     struct serve *s;
     const struct method *m;
     struct request req;
-    struct str stats[SERVE_REMOTES_MAX];
+    struct str stats[SERVE_FARS_MAX];
 };
 
 static int merge(const struct asked *a, struct proto_bytes home,
@@ -127,8 +157,11 @@ static int merge(const struct asked *a, struct proto_bytes home,
 {
     struct serve *s = a->s;
     struct merging to = {.s = s, .m = a->m, .stats = a->stats};
-    for (size_t i = 0; i < s->n_fars; i++)
-        add_far(&to, &s->fars[i]);
+    struct far *far;
+    to.n_fars = s->n_fars;
+    for (size_t i = 0; (far = serve_next(s, &i));)
+        if (far < s->fars + to.n_fars)
+            add_far(&to, far);
     int r = tell(&to, &a->req.filter, home, out, err);
     free(to.items);
     arena_fini(&to.arena);
@@ -141,7 +174,7 @@ static int merge(const struct asked *a, struct proto_bytes home,
 static void asked_free(void *ctx)
 {
     struct asked *a = ctx;
-    for (size_t i = 0; i < a->s->n_fars; i++)
+    for (size_t i = 0; i < SERVE_FARS_MAX; i++)
         str_fini(&a->stats[i]);
     request_fini(&a->req);
     free(a);
@@ -179,10 +212,12 @@ static int add_remotes(void *ctx, const char *message, size_t size,
  * that does not say them at once has said some before. */
 static void ask_stats(struct asked *a, struct grpcd_call *call)
 {
-    for (size_t i = 0; i < a->s->n_fars; i++) {
-        struct remote *r = a->s->fars[i].remote;
+    struct far *far;
+    for (size_t k = 0; (far = serve_next(a->s, &k));) {
+        size_t i = (size_t)(far - a->s->fars);
+        struct remote *r = far->remote;
         const struct remote_ask ask = {
-            .method = a->m,
+            .method = method_get(METHOD_LIST_CONTAINER_STATS),
             .request = {"", 0},
             .ms = grpcd_call_left_ms(call, SERVE_STATS_MS)};
         struct grpc_end end = {.code = -1};
@@ -242,9 +277,12 @@ void serve_list_stream(void *ctx, struct grpcd_call *call)
         grpcd_relay_pass(call, s->home);
         return;
     }
-    if (serve_flow_run(s, &flow) == 0)
+    if (serve_flow_run(s, &flow) == 0) {
+        if (is_stats(a->m))
+            ask_stats(a, call);
         end_stream(a, call);
-    else
+    } else {
         grpcd_call_finish(call, flow.code, flow.text);
+    }
     asked_free(a);
 }

@@ -4,6 +4,7 @@
 
 #include "router/serve/serve_guess.h"
 #include "router/serve/serve_job.h"
+#include "router/wire/pod_stats.h"
 
 /* --- Status --------------------------------------------------------------------
  */
@@ -33,10 +34,11 @@ static int raw_status(struct job *j, struct str *ret_reply, struct error *err)
         remote_view(j->far->remote);
     struct proto_bytes had = remote_view_status(v, j->req.id);
     cleanup_str struct str request = STR_INIT(REQUEST_TEXT_MAX);
-    if (had.size)
-        str_add_n(ret_reply, had.data, had.size);
-    else if (serve_is_silent(j->far) && j->kept)
+    bool guess = remote_view_time(v) == 0 && j->kept;
+    if (guess && (!had.size || j->kept->ended.size))
         serve_guess_status(j->kept, ret_reply);
+    else if (had.size)
+        str_add_n(ret_reply, had.data, had.size);
     if (ret_reply->size)
         return 0;
     proto_add_text(&request, CRI_ContainerStatusRequest_container_id,
@@ -68,22 +70,6 @@ static int status_told(struct job *j, struct proto_bytes raw, struct str *reply,
     return r;
 }
 
-/* One whose log is not here yet is told as running still. */
-static int hide_exit(struct job *j, struct str *reply)
-{
-    cleanup_str struct str shown = STR_INIT(SERVE_REPLY_MAX);
-    struct proto_bytes told = {str_text(reply), reply->size};
-    if (j->m->id != METHOD_CONTAINER_STATUS || !exits_has_ended(told) ||
-        exits_seen(j->s->exits, j->far, j->req.id))
-        return 0;
-    int r = exits_hide(told, &shown);
-    if (r == 0) {
-        str_reset(reply);
-        str_move(reply, &shown);
-    }
-    return r;
-}
-
 static int status(struct job *j, struct str *reply, struct error *err)
 {
     cleanup_str struct str raw = STR_INIT(SERVE_REPLY_MAX);
@@ -96,7 +82,9 @@ static int status(struct job *j, struct str *reply, struct error *err)
     j->code = GRPC_INTERNAL;
     r = status_told(j, (struct proto_bytes){str_text(&raw), raw.size}, reply,
                     err);
-    return r < 0 ? r : hide_exit(j, reply);
+    return r < 0 || j->m->id != METHOD_CONTAINER_STATUS
+               ? r
+               : exits_show(j->s->exits, j->far, j->req.id, reply);
 }
 
 void serve_status_by_id(struct job *j)
@@ -113,22 +101,41 @@ void serve_status_by_id(struct job *j)
 /* --- stats -----------------------------------------------------------------------
  */
 
-static int stats(struct job *j, struct str *reply, struct error *err)
+/* What a remote says of a container, or of all of a sandbox. */
+static int raw_stats(struct job *j, struct str *ret_raw, struct error *err)
 {
     cleanup_str struct str request = STR_INIT(REQUEST_SIZE_MAX);
-    cleanup_str struct str raw = STR_INIT(SERVE_REPLY_MAX);
     struct proto_bytes message = job_message(j);
+    struct remote_ask ask;
+    struct grpc_end e = {.code = -1};
+    if (j->m->id == METHOD_CONTAINER_STATS)
+        str_add_n(&request, message.data, message.size);
+    ask = job_ask(j, &request, job_left_ms(j, SERVE_STATUS_MS));
+    if (j->m->id == METHOD_POD_SANDBOX_STATS)
+        ask.method = method_get(METHOD_LIST_CONTAINER_STATS);
+    int r = remote_call(j->far->remote, &ask, ret_raw, &e, err);
+    return job_ended(j, r, &e, err);
+}
+
+static int stats(struct job *j, struct str *reply, struct error *err)
+{
+    cleanup_str struct str raw = STR_INIT(SERVE_REPLY_MAX);
+    cleanup_str struct str pod = STR_INIT(SERVE_REPLY_MAX);
     struct knowing k;
-    raw.soft = true;
-    str_add_n(&request, message.data, message.size);
+    raw.soft = pod.soft = true;
     int r = serve_need_far(j, err);
     if (r == 0)
-        r = job_call(j, &request, job_left_ms(j, SERVE_STATUS_MS), &raw, err);
+        r = raw_stats(j, &raw, err);
     if (r < 0)
         return r;
+    struct proto_bytes had = {str_text(&raw), raw.size};
     knowing_init(&k, j->far);
-    r = from_remote_stats(j->m, (struct proto_bytes){str_text(&raw), raw.size},
-                          &k.known, reply, err);
+    if (j->m->id == METHOD_POD_SANDBOX_STATS) {
+        r = pod_stats_write(had, &k.known, j->req.id, &pod, err);
+        had = (struct proto_bytes){str_text(&pod), pod.size};
+    }
+    if (r == 0)
+        r = from_remote_stats(j->m, had, &k.known, reply, err);
     knowing_fini(&k);
     return r;
 }
