@@ -41,15 +41,11 @@ static int spec_refused(struct job *j, int r, struct error *err)
 
 static int deliver(struct job *j, struct making *m, struct error *err)
 {
-    const struct serve_config *c = &j->s->config;
-    const struct mount_rules rules = {.kubelet_root = c->kubelet_dir,
-                                      .allowed = c->host_paths,
-                                      .n_allowed = c->n_host_paths};
     const struct volume_pod pod = {j->kept->remote, j->kept->uid};
     struct request_container *k = &j->req.container;
     int r = 0;
     for (size_t i = 0; i < k->n_mounts && r == 0; i++)
-        r = mount_judge(&rules, pod.uid, &k->mounts[i], err);
+        r = mount_judge(&j->s->rules, pod.uid, &k->mounts[i], err);
     if (r == 0)
         r = volume_sync_prepare(j->s->volumes, &pod, k->mounts, k->n_mounts,
                                 &m->paths, err);
@@ -97,7 +93,7 @@ static struct kept kept_of(struct job *j, const struct making *m,
         .log_directory = "",
         .allocation = "",
         .container = k->name,
-        .image = k->user_image,
+        .image = *k->user_image ? k->user_image : k->image,
         .log_path = m->log_path ? m->log_path : "",
         .mounts = made,
     };
@@ -193,24 +189,21 @@ int serve_need_far(struct job *j, struct error *err)
                                j->kept->remote);
 }
 
-static void pass(struct job *j, unsigned ms)
+void serve_start_container(struct job *j)
 {
     struct error err = {0};
     cleanup_str struct str reply = STR_INIT(SERVE_REPLY_MAX);
     int r = serve_need_far(j, &err);
-    if (r == 0)
-        r = job_pass(j, ms, &reply, &err);
-    if (r < 0) {
-        job_fail(j, &err);
-        return;
+    if (r == 0) {
+        r = job_pass(j, job_left_ms(j, j->s->config.timeout_ms), &reply, &err);
+        job_settle(j, j->req.id);
+        if (r == -EREMOTEIO) /* its own word */
+            exits_failed(j->s->exits, j->far, j->req.id);
     }
-    job_settle(j, j->req.id);
-    job_answer(j, &reply);
-}
-
-void serve_start_container(struct job *j)
-{
-    pass(j, job_left_ms(j, j->s->config.timeout_ms));
+    if (r < 0)
+        job_fail(j, &err);
+    else
+        job_answer(j, &reply);
 }
 
 /* The second field of both requests is a number of seconds. */
@@ -234,7 +227,7 @@ void serve_await_end(struct job *j, const char *id)
     int64_t due = clock_ms() + job_left_ms(j, SERVE_EXIT_MS);
     struct proto_bytes status = remote_view_status(v, id);
     if (status.size && exits_has_ended(status))
-        exits_await(j->s->exits, j->far, id, due);
+        exits_await(j->s->exits, j->far, id, status, due);
 }
 
 void serve_stop_container(struct job *j)

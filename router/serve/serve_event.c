@@ -18,6 +18,7 @@ struct telling {
     struct str sandbox, containers[EVENT_CONTAINERS];
     struct proto_bytes list[EVENT_CONTAINERS];
     size_t n;
+    bool lacks; /* one has no status yet: it would be taken for gone */
 };
 
 static void add_sandbox(struct telling *t, const char *id)
@@ -31,16 +32,22 @@ static void add_sandbox(struct telling *t, const char *id)
         str_reset(&t->sandbox);
 }
 
-static void add_container(struct telling *t, const char *id)
+static int write_container(struct telling *t, const char *id, struct str *out)
 {
     const struct known_container *c = t->k.known.container(t->k.known.ctx, id);
     struct proto_bytes raw = remote_view_status(t->view, id);
+    int e = c && raw.size ? from_remote_container_status(raw, c, out, NULL)
+                          : -ENOENT;
+    return e < 0 ? e : exits_show(t->far->s->exits, t->far, id, out);
+}
+
+static void add_container(struct telling *t, const char *id)
+{
     struct str *out = &t->containers[t->n];
-    if (!c || !raw.size)
-        return;
     str_init(out, FROM_REMOTE_STATUS_MAX);
     out->soft = true;
-    if (from_remote_container_status(raw, c, out, NULL) < 0) {
+    if (write_container(t, id, out) < 0) {
+        t->lacks = true;
         str_fini(out);
         return;
     }
@@ -50,12 +57,24 @@ static void add_container(struct telling *t, const char *id)
 static void add_containers(struct telling *t, const char *sandbox_id)
 {
     size_t n = keep_view_count(t->k.view);
-    for (size_t i = 0; i < n && t->n < EVENT_CONTAINERS; i++) {
+    for (size_t i = 0; i < n && !t->lacks; i++) {
         const struct kept *k = keep_view_at(t->k.view, i);
-        if (k->kind == KEPT_CONTAINER && k->state == KEPT_MADE &&
-            strcmp(k->sandbox_id, sandbox_id) == 0)
+        if (k->kind != KEPT_CONTAINER || k->state != KEPT_MADE ||
+            strcmp(k->sandbox_id, sandbox_id) != 0)
+            continue;
+        if (t->n == EVENT_CONTAINERS)
+            t->lacks = true;
+        else
             add_container(t, k->id);
     }
+}
+
+/* A kubelet may take it for the state of the pod at its time, and let it
+ * replace what it knew before then: so it has the time of the lists. */
+static int64_t time_of(const struct remote_view *v)
+{
+    int64_t ns = remote_view_wall_ns(v);
+    return ns ? ns : clock_wall_ns();
 }
 
 static void put(struct far *far, const char *id, const char *sandbox_id,
@@ -72,13 +91,14 @@ static void put(struct far *far, const char *id, const char *sandbox_id,
     const struct container_event e = {
         .container_id = id,
         .kind = kind,
-        .created_ns = clock_wall_s() * INT64_C(1000000000),
+        .created_ns = time_of(t->view),
         .sandbox = {str_text(&t->sandbox), t->sandbox.size},
         .containers = t->list,
         .n_containers = t->n,
     };
     container_event_write(&e, &out);
-    if (!out.overflow)
+    /* one without the sandbox is of no use to a kubelet, which says so */
+    if (!out.overflow && !t->lacks && t->sandbox.size)
         event_feed_put(far->s->events, out.data, out.size);
     for (size_t i = 0; i < t->n; i++)
         str_fini(&t->containers[i]);
@@ -92,19 +112,24 @@ void serve_event_changed(void *ctx, struct remote *r,
                          const struct remote_change *c)
 {
     struct far *far = ctx;
-    (void)r; /* it is the far's */
+    cleanup_with(remote_view) struct remote_view *v = remote_view(r);
     /* what has ended is told when its log is here */
     if (c->kind == CRI_EVENT_STOPPED && !c->sandbox &&
-        !exits_seen(far->s->exits, far, c->id))
+        exits_state(far->s->exits, far, c->id, remote_view_status(v, c->id)) !=
+            CRI_EXITED)
         return;
-    put(far, c->id, c->sandbox ? c->id : c->sandbox_id, c->kind);
+    if (event_feed_is_read(far->s->events))
+        put(far, c->id, c->sandbox ? c->id : c->sandbox_id, c->kind);
 }
 
 void serve_event_exited(struct far *far, const char *id)
 {
     struct kept *k = keep_find(far->s->keep, id);
-    if (k)
+    if (k && event_feed_is_read(far->s->events)) {
+        /* lists of before have been told with it running */
+        (void)remote_fresh(far->remote, clock_ms() + SERVE_FRESH_MS, NULL);
         put(far, id, k->sandbox_id, CRI_EVENT_STOPPED);
+    }
     kept_unref(k);
 }
 

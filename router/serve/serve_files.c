@@ -76,6 +76,35 @@ static int volume_exec(void *ctx, const char *remote, unsigned lane,
                : error_set(err, ENOENT, "NoSuchCard: %s", remote);
 }
 
+static bool read_disk(const char *text, struct image_disk *ret_disk)
+{
+    unsigned long long size, available;
+    int end = 0;
+    if (sscanf(text, "size=%20llu\navailable=%20llu%n", &size, &available,
+               &end) != 2 ||
+        available > size)
+        return false;
+    *ret_disk = (struct image_disk){size, available};
+    return true;
+}
+
+int serve_files_disk(struct far *far, unsigned ms, struct image_disk *ret_disk)
+{
+    static const char *const argv[] = {"/biga-card", "disk"};
+    struct cri_exec out = {0};
+    struct error err = {0};
+    int r = exec(far, argv, ARRAY_LEN(argv), ms, &out, &err);
+    if (r == 0 &&
+        (out.exit_code != 0 || !read_disk(str_text(&out.out), ret_disk)))
+        r = error_set(&err, EPROTO, "biga-card disk: %d: %.200s", out.exit_code,
+                      str_text(&out.err));
+    cri_exec_fini(&out);
+    if (r < 0)
+        log_event(LOG_DEBUG, "disk-not-known", "remote",
+                  remote_name(far->remote), "error", err.text, NULL);
+    return r;
+}
+
 int serve_files_log_dir(struct far *far, const char *path, int64_t due_ms,
                         struct error *err)
 {
@@ -110,7 +139,7 @@ static int find(void *ctx, const char *remote, struct grpc_config *ret_config,
     if (!far)
         return error_set(err, EAGAIN, "NoSuchCard: %s", remote);
     *ret_config = card_grpc(remote_place(far->remote));
-    *ret_generation = 0;
+    *ret_generation = (unsigned)(far - s->fars); /* others have others */
     if (helper_known(far->helper, ret_helper))
         return 0;
     int r = lines_take(far->lines, clock_ms() + HELPER_LIST_MS, &line, err);
@@ -137,6 +166,12 @@ static int logs_exec(void *ctx, const char *remote, unsigned lane,
     return r;
 }
 
+static void logs_rest(void *ctx, const char *remote, unsigned lane)
+{
+    struct serve *s = ctx;
+    log_caller_rest(s->log_caller, remote, lane);
+}
+
 static int open_logs(struct serve *s, struct error *err)
 {
     const struct serve_config *c = &s->config;
@@ -149,6 +184,7 @@ static int open_logs(struct serve *s, struct error *err)
                                              .states = states,
                                              .remote_dir = follow,
                                              .exec = logs_exec,
+                                             .rest = logs_rest,
                                              .ctx = s};
     /* the kubelet makes it, once there is a runtime */
     if (mkdir(c->pod_logs, 0750) < 0 && errno != EEXIST)
@@ -204,13 +240,10 @@ static void adopt_log(struct serve *s, const struct kept *k)
 
 static void adopt_volumes(struct serve *s, const struct kept *k)
 {
-    const struct mount_rules rules = {.kubelet_root = s->config.kubelet_dir,
-                                      .allowed = s->config.host_paths,
-                                      .n_allowed = s->config.n_host_paths};
     const struct volume_pod pod = {k->remote, k->uid};
     struct serve_mounts m;
     struct error err = {0};
-    serve_mounts_read(k, &rules, &m);
+    serve_mounts_read(k, &s->rules, &m);
     if (volume_sync_adopt(s->volumes, &pod, m.list, m.n, &err) < 0)
         log_event(LOG_WARN, "volume-lost", "remote", k->remote, "pod", k->name,
                   "container", k->container, "error", err.text, NULL);

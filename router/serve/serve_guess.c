@@ -1,6 +1,7 @@
 /* A remote that was not heard since this process began: what is written down
- * of it is told, and as long as nobody knows better, that it runs.  What no
- * list has the kubelet would take for gone, and begin again. */
+ * of it is told, in the state that the router of before told or saw last, and
+ * as long as nobody knows better, that it runs.  What no list has the kubelet
+ * would take for gone, and begin again. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,18 +16,38 @@ static bool is_of(const struct kept *k, struct far *far, enum kept_kind kind)
            strcmp(k->remote, remote_name(far->remote)) == 0;
 }
 
-/* Both messages begin with the id; a sandbox that is ready has the state 0, and
- * so has a container that was only created. */
-static void add_item(const struct kept *k, enum cri_container_state state,
-                     struct str *out)
+/* The kubelet passes over a container without an image, and makes it once
+ * more. */
+static void add_image(const struct kept *k, uint32_t image, uint32_t ref,
+                      struct str *out)
 {
+    size_t opened = proto_open(out, image);
+    proto_add_text(out, CRI_ImageSpec_image, k->image);
+    proto_close(out, opened);
+    proto_add_text(out, ref, k->image);
+}
+
+/* Both messages begin with the id. */
+static void add_item(const struct kept *k, uint32_t state, struct str *out)
+{
+    bool container = k->kind == KEPT_CONTAINER;
     size_t opened = proto_open(out, LIST_ITEMS);
     proto_add_text(out, CRI_Container_id, k->id);
-    if (k->kind == KEPT_CONTAINER) {
+    if (container) {
         proto_add_text(out, CRI_Container_pod_sandbox_id, k->sandbox_id);
-        proto_add_varint(out, CRI_Container_state, state);
+        add_image(k, CRI_Container_image, CRI_Container_image_ref, out);
     }
+    proto_add_varint(
+        out, container ? CRI_Container_state : CRI_PodSandbox_state, state);
     proto_close(out, opened);
+}
+
+/* Of a sandbox that is ready it is 0. */
+static uint32_t state_of(const struct kept *k, const struct remote_view *v)
+{
+    uint32_t state = k->kind == KEPT_CONTAINER ? CRI_RUNNING : 0;
+    (void)remote_view_state(v, k->id, &state);
+    return k->ended.size ? CRI_EXITED : state;
 }
 
 static enum kept_kind kind_of(const struct method *m)
@@ -39,10 +60,12 @@ static enum kept_kind kind_of(const struct method *m)
 void serve_guess_list(struct far *far, const struct method *m, struct str *out)
 {
     cleanup_with(keep_view) struct keep_view *v = keep_view(far->s->keep);
+    cleanup_with(remote_view) struct remote_view *had =
+        remote_view(far->remote);
     for (size_t i = 0; i < keep_view_count(v); i++) {
         const struct kept *k = keep_view_at(v, i);
         if (is_of(k, far, kind_of(m)))
-            add_item(k, CRI_RUNNING, out);
+            add_item(k, state_of(k, had), out);
     }
 }
 
@@ -50,8 +73,13 @@ void serve_guess_status(const struct kept *k, struct str *out)
 {
     size_t opened = proto_open(out, CRI_ContainerStatusResponse_status);
     proto_add_text(out, CRI_ContainerStatus_id, k->id);
-    if (k->kind == KEPT_CONTAINER)
+    if (k->kind == KEPT_CONTAINER && !k->ended.size) {
         proto_add_varint(out, CRI_ContainerStatus_state, CRI_RUNNING);
+        proto_add_varint(out, CRI_ContainerStatus_started_at, 1); /* as made */
+        add_image(k, CRI_ContainerStatus_image, CRI_ContainerStatus_image_ref,
+                  out);
+    }
+    str_add_n(out, k->ended.data, k->ended.size);
     proto_close(out, opened);
 }
 
@@ -103,7 +131,7 @@ void serve_guess_made(struct far *far, const struct method *m, int64_t view_ms,
         far->made[n++] = made;
         struct kept *k = keep_find(far->s->keep, made.id);
         if (k && is_of(k, far, kind_of(m)) && !has(list, made.id))
-            add_item(k, CRI_CREATED, out);
+            add_item(k, 0, out); /* created, or ready */
         kept_unref(k);
     }
     far->n_made = n;

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/io/clock.h"
 #include "router/serve/serve_job.h"
 
 /* --- whose image it is -------------------------------------------------------
@@ -41,6 +42,19 @@ static int judge_arch(struct job *j, const struct cri_image *found,
                       found->arch, p->name, p->arch);
 }
 
+/* One of several architectures that has none for the card: so containerd says
+ * it. */
+static int judge_pull(struct job *j, int r, struct error *err)
+{
+    const struct act_place *p = remote_place(j->far->remote);
+    if (r == 0 || !strstr(err->text, "no match for platform"))
+        return r;
+    return job_refuse(j, err, GRPC_FAILED_PRECONDITION, "ImageArch",
+                      "image %.200s has nothing for %s, which %s is",
+                      j->req.image, p->arch[0] ? p->arch : "the architecture",
+                      p->name);
+}
+
 static int check_arch(struct job *j, struct error *err)
 {
     struct cri_image found = {0};
@@ -78,6 +92,22 @@ static int ask(struct job *j, int64_t ms, struct str *reply, struct error *err)
     return r;
 }
 
+/* A pull that finds the disk full has images collected, and is tried anew. */
+static int ask_for(struct job *j, int64_t ms, struct str *reply,
+                   struct error *err)
+{
+    int r = ask(j, ms, reply, err);
+    if (r == 0 || j->m->id != METHOD_PULL_IMAGE ||
+        (j->code != GRPC_RESOURCE_EXHAUSTED &&
+         !strstr(err->text, "no space left")) ||
+        collector_make_room(j->s->collector, j->far,
+                            clock_ms() + job_left_ms(j, ms)) == 0)
+        return r;
+    str_reset(reply);
+    j->code = GRPC_OK;
+    return ask(j, ms, reply, err);
+}
+
 static void image(struct job *j, int64_t ms)
 {
     struct error err = {0};
@@ -89,7 +119,7 @@ static void image(struct job *j, int64_t ms)
     else
         r = find_far(j, &err);
     if (r == 0)
-        r = ask(j, ms, &reply, &err);
+        r = judge_pull(j, ask_for(j, ms, &reply, &err), &err);
     if (r == 0)
         r = check_arch(j, &err);
     if (r < 0)

@@ -7,6 +7,7 @@
 
 #include "advertiser/act/card/labels.h"
 #include "lib/io/clock.h"
+#include "lib/io/failpoint.h"
 #include "lib/io/log.h"
 #include "router/serve/serve_guess.h"
 #include "router/serve/serve_job.h"
@@ -80,6 +81,8 @@ void job_answer(struct job *j, const struct str *reply)
         return;
     }
     audit(j, GRPC_OK, "");
+    if (j->m->changes)
+        (void)failpoint("call-before-answer");
     grpcd_call_answer(j->call, str_text(reply), reply->size);
     end(j);
 }
@@ -205,6 +208,7 @@ struct to_remote_pod job_pod(struct job *j, const char *uid, const char *logs,
         .labels = {labels, 3},
         .kept = "",
         .rights = &c->rights,
+        .paths = &j->s->rules,
         .node = remote_name(j->far->remote),
     };
 }

@@ -67,11 +67,12 @@ static struct proto_bytes first(struct grpcd_call *call)
 /* One whose list has not come yet; NULL: all have. */
 static struct far *find_silent(struct serve *s)
 {
-    for (size_t i = 0; i < s->n_fars; i++) {
+    struct far *far;
+    for (size_t i = 0; (far = serve_next(s, &i));) {
         cleanup_with(remote_view) struct remote_view *v =
-            remote_view(s->fars[i].remote);
+            remote_view(far->remote);
         if (remote_view_time(v) == 0)
-            return &s->fars[i];
+            return far;
     }
     return NULL;
 }

@@ -1,8 +1,10 @@
 /* Sandboxes on remotes. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/io/clock.h"
+#include "lib/io/failpoint.h"
 #include "router/keep/kept_hash.h"
 #include "router/serve/serve_job.h"
 
@@ -96,6 +98,18 @@ static struct kept kept_of(struct job *j, struct proto_bytes made,
     };
 }
 
+static int refused(struct job *j, int r, struct error *err)
+{
+    struct error why = *err;
+    if (r == -EPERM)
+        return job_refuse(j, err, GRPC_PERMISSION_DENIED, "NotAllowed", "%s",
+                          why.text);
+    if (r == -EINVAL)
+        return job_refuse(j, err, GRPC_INVALID_ARGUMENT, "SpecRefused", "%s",
+                          why.text);
+    return r;
+}
+
 static int make(struct job *j, struct error *err)
 {
     cleanup_str struct str request = STR_INIT(REQUEST_SIZE_MAX);
@@ -117,13 +131,8 @@ static int make(struct job *j, struct error *err)
     struct to_remote_pod pod = job_pod(j, j->req.pod.uid, logs, labels);
     pod.kept = str_text(&seal);
     r = to_remote_sandbox(job_message(j), &pod, &request, err);
-    if (r == -EPERM) {
-        struct error why = *err;
-        return job_refuse(j, err, GRPC_PERMISSION_DENIED, "NotAllowed", "%s",
-                          why.text);
-    }
     if (r < 0)
-        return r;
+        return refused(j, r, err);
     const struct remote_ask ask =
         job_ask(j, &request, job_left_ms(j, j->s->config.timeout_ms));
     r = remote_make(j->far->remote, &what, &ask, j->made, &e, err);
@@ -166,6 +175,18 @@ bool job_is_orphan(struct job *j)
     return !j->far;
 }
 
+static void pass_failpoint(const char *when, const struct method *m)
+{
+#ifdef FAILPOINTS
+    char name[64];
+    (void)snprintf(name, sizeof name, "call-%s-%s", when, method_name(m));
+    (void)failpoint(name);
+#else
+    (void)when;
+    (void)m;
+#endif
+}
+
 int job_pass(struct job *j, unsigned ms, struct str *ret_reply,
              struct error *err)
 {
@@ -174,9 +195,11 @@ int job_pass(struct job *j, unsigned ms, struct str *ret_reply,
     struct proto_bytes message = job_message(j);
     request.soft = reply.soft = true;
     str_add_n(&request, message.data, message.size);
+    pass_failpoint("before", j->m);
     int r = job_call(j, &request, ms, &reply, err);
     if (r < 0)
         return r;
+    pass_failpoint("after", j->m);
     r = from_remote_checked(j->m,
                             (struct proto_bytes){str_text(&reply), reply.size},
                             ret_reply, err);
