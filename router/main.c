@@ -5,18 +5,26 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/base/mem.h"
+#include "lib/http/httpd.h"
+#include "lib/io/clock.h"
 #include "lib/io/footprint.h"
 #include "lib/io/log.h"
+#include "lib/io/metrics.h"
 #include "router/remotes.h"
 #include "router/serve/serve.h"
 #include "router/settings.h"
 
 enum {
-    DRAIN_MS = 500,    /* the next biga-cri answers by then already */
+    DRAIN_MS = 400,    /* for calls that are under way */
+    END_MS = 600,      /* for all: the kubelet waits for the next biga-cri */
     FILES_MAX = 65536, /* descriptors: streams, connections, logs */
     HOST_PATHS_MAX = 64,
+    METRICS_READERS = 8,
+    TIDY_FIRST_S = 5,
+    TIDY_S = 30,
 };
 
 static int complain(const struct error *err, int code)
@@ -103,6 +111,10 @@ static int start(const struct router_settings *s, const char *node,
         .cores = cores_of(s->cores),
         .has_network = strcmp(s->network, "pod") == 0,
         .own_dns = strcmp(s->dns, "node") == 0,
+        .images = {.high = s->image_gc_high,
+                   .low = s->image_gc_low,
+                   .min_age_ms = s->image_min_age_ms,
+                   .max_age_ms = s->image_max_age_ms},
         .timeout_ms = s->timeout_ms,
         .pull_timeout_ms = s->pull_timeout_ms,
         .places = remotes->list,
@@ -123,6 +135,7 @@ static void block_signals(sigset_t *ret_set)
     (void)sigemptyset(ret_set);
     (void)sigaddset(ret_set, SIGTERM);
     (void)sigaddset(ret_set, SIGINT);
+    (void)sigaddset(ret_set, SIGHUP);
     (void)signal(SIGPIPE, SIG_IGN);
     (void)pthread_sigmask(SIG_BLOCK, ret_set, NULL);
 }
@@ -140,13 +153,121 @@ static void raise_files(void)
     (void)setrlimit(RLIMIT_NOFILE, &limit); /* then there are fewer streams */
 }
 
+/* --- metrics ----------------------------------------------------------------- */
+
+static void on_metrics(struct httpd_request *rq, void *ctx)
+{
+    serve_write_metrics(ctx, httpd_reply(rq));
+    httpd_content_type(rq, METRICS_CONTENT_TYPE);
+}
+
+/* The biga-cri that this one replaces may have the port still: then it is tried
+ * again.  The kubelet does not wait for that. */
+static struct httpd *serve_metrics_at(const char *listen, struct serve *serve)
+{
+    static const struct httpd_route routes[] = {
+        {HTTPD_GET, "/metrics", on_metrics, 0, "metrics"}};
+    const struct httpd_config config = {.name = "metrics",
+                                        .listen = listen,
+                                        .routes = routes,
+                                        .n_routes = ARRAY_LEN(routes),
+                                        .ctx = serve,
+                                        .threads = 1,
+                                        .connections_max = METRICS_READERS,
+                                        .loopback = true};
+    struct httpd *httpd = NULL;
+    struct error err = {0};
+    if (httpd_start(&config, &httpd, &err) < 0)
+        log_event(LOG_WARN, "metrics-not-served", "error", err.text, NULL);
+    return httpd;
+}
+
+/* What cannot be read leaves all as it was. */
+static void read_again(const struct router_settings *s, struct serve *serve)
+{
+    static struct remotes remotes;
+    struct error err = {0};
+    int r = load_remotes(s, &remotes, &err);
+    if (r == 0)
+        r = serve_set_places(serve, remotes.list, remotes.n, &err);
+    cleanup_free char *n = xasprintf("%zu", remotes.n);
+    if (r < 0)
+        log_event(LOG_ERROR, "cards-not-read", "error", err.text, NULL);
+    else
+        log_event(LOG_INFO, "cards-read", "remotes", n, NULL);
+}
+
+/* The signal that ends the program.  What the start needed, and each burst of
+ * calls, is given back meanwhile. */
+static int wait_for_end(const struct router_settings *s,
+                        const sigset_t *signals, struct serve *serve)
+{
+    struct timespec again = {.tv_sec = TIDY_FIRST_S};
+    bool wanted = s->metrics_listen && *s->metrics_listen;
+    struct httpd *httpd = NULL;
+    int number;
+    for (;;) {
+        if (wanted && !httpd)
+            httpd = serve_metrics_at(s->metrics_listen, serve);
+        number = sigtimedwait(signals, NULL, &again);
+        if (number == SIGHUP)
+            read_again(s, serve);
+        else if (number >= 0)
+            break;
+        serve_tidy(serve);
+        footprint_trim();
+        again.tv_sec = wanted && !httpd ? TIDY_FIRST_S : TIDY_S;
+    }
+    httpd_stop(httpd);
+    return number;
+}
+
+/* --- the end ----------------------------------------------------------------- */
+
+struct ending {
+    struct serve *serve;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool done;
+};
+
+static void *end(void *arg)
+{
+    struct ending *e = arg;
+    serve_stop(e->serve, DRAIN_MS);
+    hold_lock(&e->lock);
+    e->done = true;
+    (void)pthread_cond_signal(&e->changed);
+    return NULL;
+}
+
+/* A call to a card that stands still would hold it up; at no moment is there
+ * anything to be lost, as with kill -9. */
+static void end_in_time(struct serve *serve)
+{
+    struct ending e = {.serve = serve, .lock = PTHREAD_MUTEX_INITIALIZER};
+    pthread_t thread;
+    int64_t due_ms = clock_ms() + END_MS;
+    clock_wait_init(&e.changed);
+    if (pthread_create(&thread, NULL, end, &e) != 0)
+        _exit(ROUTER_OK);
+    (void)pthread_mutex_lock(&e.lock);
+    while (!e.done && clock_wait(&e.changed, &e.lock, due_ms))
+        ;
+    if (!e.done) {
+        log_event(LOG_INFO, "stopped-at-once", NULL);
+        _exit(ROUTER_OK);
+    }
+    (void)pthread_mutex_unlock(&e.lock);
+    (void)pthread_join(thread, NULL);
+}
+
 static int run(const struct router_settings *s, const char *node)
 {
     static struct remotes remotes;
     struct serve *serve = NULL;
     struct error err = {0};
     sigset_t signals;
-    int signal_number = 0;
     block_signals(&signals);
     raise_files();
     log_set_level((enum log_level)log_level_parse(s->log_level));
@@ -159,10 +280,10 @@ static int run(const struct router_settings *s, const char *node)
     log_event(LOG_INFO, "started", "node", node, "listen", s->listen, "home",
               s->home, "remotes", n, "version", BIGA_VERSION, NULL);
     footprint_trim();
-    (void)sigwait(&signals, &signal_number);
+    int signal_number = wait_for_end(s, &signals, serve);
     log_event(LOG_INFO, "stopping", "signal",
               signal_number == SIGINT ? "SIGINT" : "SIGTERM", NULL);
-    serve_stop(serve, DRAIN_MS);
+    end_in_time(serve);
     return ROUTER_OK;
 }
 
