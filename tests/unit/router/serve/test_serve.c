@@ -1,12 +1,21 @@
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "advertiser/cri/cri.h"
+#include "lib/grpc/grpc.h"
+#include "lib/io/clock.h"
 #include "lib/io/log.h"
 #include "router/serve/serve.h"
+#include "router/wire/edit.h"
+#include "router/wire/fields.h"
+#include "router/wire/method.h"
 #include "tests/lib/card/cardserver.h"
+#include "tests/lib/router/runtimeserver.h"
 #include "tests/lib/tmpdir.h"
 
 enum { CALL_MS = 60000 };
@@ -48,7 +57,9 @@ static void start(struct rig *r)
         .hooks = "",
         .timeout_ms = 10000,
         .pull_timeout_ms = 10000,
+        .images = {.high = 85, .low = 80},
         .probe_ms = 100,
+        .collect_ms = 20,
         .places = r->places,
         .n_places = 2,
     };
@@ -90,9 +101,10 @@ static void open_rig(struct rig *r)
 static void close_rig(struct rig *r)
 {
     stop(r);
-    cardserver_stop(r->home);
-    cardserver_stop(r->cards[0]);
-    cardserver_stop(r->cards[1]);
+    struct cardserver *servers[] = {r->home, r->cards[0], r->cards[1]};
+    for (size_t i = 0; i < ARRAY_LEN(servers); i++)
+        if (servers[i])
+            cardserver_stop(servers[i]);
     tmpdir_remove(r->dir);
     free(r->listen);
     free(r->home_path);
@@ -150,12 +162,13 @@ static int run(struct rig *r, const char *name, const char *handler,
     return e;
 }
 
-static int create(struct rig *r, const char *name, const char *sandbox_id,
-                  char *ret_id, struct error *err)
+static int create_again(struct rig *r, const char *name, const char *sandbox_id,
+                        uint32_t attempt, char *ret_id, struct error *err)
 {
     struct asked a;
     const struct cri_container_config config = {
         .name = "main",
+        .attempt = attempt,
         .image = "busybox",
         .working_dir = "",
         .log_path = "",
@@ -172,6 +185,12 @@ static int create(struct rig *r, const char *name, const char *sandbox_id,
     return e;
 }
 
+static int create(struct rig *r, const char *name, const char *sandbox_id,
+                  char *ret_id, struct error *err)
+{
+    return create_again(r, name, sandbox_id, 0, ret_id, err);
+}
+
 /* How many sandboxes the kubelet is told of. */
 static size_t n_listed(struct rig *r)
 {
@@ -183,6 +202,37 @@ static size_t n_listed(struct rig *r)
     size_t n = list.n;
     cri_sandboxes_fini(&list);
     return n;
+}
+
+static void remove_views(struct rig *r)
+{
+    for (int i = 0; i < 2; i++) {
+        cleanup_free char *path = xasprintf("%s/remote-%s.view", r->state,
+                                            r->places[i].name);
+        (void)unlink(path); /* it need not be there */
+    }
+}
+
+/* What the kubelet needs of one, or else it makes it once more. */
+static void check_running(struct rig *r, const char *id)
+{
+    struct cri_containers list = {0};
+    struct cri_container c = {0};
+    struct error err = {0};
+    cr_assert_eq(cri_list_containers(r->kubelet_side, (struct cri_pairs){0},
+                                     CALL_MS, &list, &err),
+                 0, "%s", err.text);
+    cr_assert_eq(list.n, 1);
+    cr_expect_str_eq(list.list[0].id, id);
+    cr_expect_str_eq(list.list[0].image, "busybox");
+    cr_expect_eq(list.list[0].state, CRI_RUNNING);
+    cri_containers_fini(&list);
+    cr_assert_eq(cri_container_status(r->kubelet_side, id, CALL_MS, &c, &err),
+                 0, "%s", err.text);
+    cr_expect_str_eq(c.image, "busybox");
+    cr_expect_eq(c.state, CRI_RUNNING);
+    cr_expect_gt(c.started_ns, 1);
+    cri_container_fini(&c);
 }
 
 static int state_of(struct rig *r, const char *id)
@@ -308,10 +358,275 @@ Test(serve, what_is_on_a_card_that_was_not_heard_yet_is_told)
     cardserver_freeze(r.cards[0], true);
     start(&r);
     cr_assert_eq(n_listed(&r), 1);
-    cr_assert_eq(state_of(&r, id), CRI_RUNNING);
+    check_running(&r, id);
+    stop(&r);
+    remove_views(&r);
+    start(&r);
+    check_running(&r, id);
     cr_assert_lt(cri_stop_sandbox(r.kubelet_side, pod, CALL_MS, &err), 0);
     cardserver_freeze(r.cards[0], false);
     close_rig(&r);
+}
+
+static void check_same_end(struct rig *r, const char *id,
+                           const struct cri_container *was)
+{
+    struct cri_container now = {0};
+    struct cri_containers list = {0};
+    struct error err = {0};
+    cr_assert_eq(cri_container_status(r->kubelet_side, id, CALL_MS, &now, &err),
+                 0, "%s", err.text);
+    cr_assert_eq(now.state, CRI_EXITED);
+    cr_assert_eq(now.exit_code, 137);
+    cr_assert_str_eq(now.reason, "Error");
+    cr_assert_eq(now.started_ns, was->started_ns);
+    cr_assert_eq(now.finished_ns, was->finished_ns);
+    cr_assert_str_eq(now.log_path, was->log_path);
+    cr_assert_eq(cri_list_containers(r->kubelet_side, (struct cri_pairs){0},
+                                     CALL_MS, &list, &err),
+                 0, "%s", err.text);
+    cr_assert_eq(list.n, 1);
+    cr_assert_eq(list.list[0].state, CRI_EXITED);
+    cri_containers_fini(&list);
+    cri_container_fini(&now);
+}
+
+/* A container that is told as running again has the kubelet see a pod begin
+ * that has ended; the card says nothing, so all of it was written down. */
+Test(serve, an_end_that_was_told_is_told_again_while_the_card_is_away)
+{
+    struct rig r;
+    struct error err;
+    struct cri_container was = {0};
+    char pod[CRI_ID_MAX + 1], id[CRI_ID_MAX + 1];
+    open_rig(&r);
+    cardserver_exit_code(r.cards[0], 137);
+    cr_assert_eq(run(&r, "a", "xpu", "card-0000-10-00", pod, &err), 0, "%s",
+                 err.text);
+    cr_assert_eq(create(&r, "a", pod, id, &err), 0, "%s", err.text);
+    cr_assert_eq(cri_start_container(r.kubelet_side, id, CALL_MS, &err), 0,
+                 "%s", err.text);
+    cr_assert_eq(cri_stop_container(r.kubelet_side, id, 1, CALL_MS, &err), 0,
+                 "%s", err.text);
+    cr_assert_eq(cri_container_status(r.kubelet_side, id, CALL_MS, &was, &err),
+                 0, "%s", err.text);
+    stop(&r);
+    cardserver_freeze(r.cards[0], true);
+    start(&r);
+    check_same_end(&r, id, &was);
+    stop(&r);
+    remove_views(&r);
+    start(&r);
+    check_same_end(&r, id, &was);
+    cardserver_freeze(r.cards[0], false);
+    cri_container_fini(&was);
+    close_rig(&r);
+}
+
+/* Its disk as biga-card tells it. */
+static void set_disk(struct rig *r, unsigned available)
+{
+    cleanup_free char *text =
+        xasprintf("size=100000000000\navailable=%u000000000\n", available);
+    cardserver_exec(r->cards[0], 0, text, "");
+}
+
+/* Until it was asked for its images `n` times more. */
+static void await_looks(struct rig *r, unsigned n)
+{
+    unsigned begun = cardserver_calls(r->cards[0], "ListImages");
+    while (cardserver_calls(r->cards[0], "ListImages") < begun + n)
+        (void)sched_yield();
+}
+
+Test(serve, images_that_no_container_has_go_when_the_disk_is_full)
+{
+    struct rig r;
+    struct error err;
+    char pod[CRI_ID_MAX + 1], id[CRI_ID_MAX + 1];
+    open_rig(&r);
+    cr_assert_eq(run(&r, "a", "xpu", "card-0000-10-00", pod, &err), 0, "%s",
+                 err.text);
+    cr_assert_eq(create(&r, "a", pod, id, &err), 0, "%s", err.text);
+    set_disk(&r, 16);
+    cardserver_image(r.cards[0], "busybox"); /* the container's */
+    cardserver_image(r.cards[0], "old");
+    cardserver_image(r.cards[0], "docker.io/library/pause");
+    await_looks(&r, 2);
+    cr_assert(cardserver_has_image(r.cards[0], "old"), "there is room");
+    set_disk(&r, 14);
+    while (cardserver_has_image(r.cards[0], "old"))
+        (void)sched_yield();
+    await_looks(&r, 2);
+    cr_assert(cardserver_has_image(r.cards[0], "busybox"));
+    cr_assert(cardserver_has_image(r.cards[0], "docker.io/library/pause"));
+    cr_assert_eq(cardserver_calls(r.home, "RemoveImage"), 0);
+    close_rig(&r);
+}
+
+/* As a kubelet does it for a pod of the first card; both requests begin with
+ * the image. */
+static int ask_image(struct rig *r, enum method_id method, struct error *err)
+{
+    struct asked a;
+    struct cri_bytes reply;
+    cleanup_str struct str request = STR_INIT(4096);
+    *err = (struct error){0};
+    asked_init(&a, "a", "xpu", "card-0000-10-00");
+    size_t at = proto_open(&request, CRI_PullImageRequest_image);
+    proto_add_text(&request, CRI_ImageSpec_image, "new");
+    proto_add_pair(&request, CRI_ImageSpec_annotations, a.annotation.key,
+                   a.annotation.value);
+    proto_close(&request, at);
+    int e = cri_call(r->kubelet_side, method_get(method)->path,
+                     (struct cri_bytes){request.data, request.size}, CALL_MS,
+                     &reply, err);
+    asked_fini(&a);
+    return e;
+}
+
+static int pull(struct rig *r, struct error *err)
+{
+    return ask_image(r, METHOD_PULL_IMAGE, err);
+}
+
+Test(serve, a_pull_that_finds_the_disk_full_makes_room)
+{
+    struct rig r;
+    struct error err;
+    open_rig(&r);
+    set_disk(&r, 50);
+    cardserver_image(r.cards[0], "old");
+    cardserver_fail(r.cards[0], "PullImage", GRPC_RESOURCE_EXHAUSTED, 1);
+    cr_assert_eq(pull(&r, &err), 0, "%s", err.text);
+    cr_assert_not(cardserver_has_image(r.cards[0], "old"));
+    cr_assert_eq(cardserver_calls(r.cards[0], "PullImage"), 2);
+    cardserver_fail(r.cards[0], "PullImage", GRPC_RESOURCE_EXHAUSTED, 1);
+    cr_assert_eq(pull(&r, &err), -ENOSPC, "nothing is left that could go");
+    close_rig(&r);
+}
+
+/* The servers' images are for arm64.  It is there afterwards, and the kubelet
+ * asks for its status then: that is refused as well. */
+Test(serve, an_image_for_another_architecture_is_refused_with_both_names)
+{
+    struct rig r;
+    struct error err;
+    open_rig(&r);
+    cr_assert_eq(pull(&r, &err), 0, "%s", err.text);
+    stop(&r);
+    (void)snprintf(r.places[0].arch, sizeof r.places[0].arch, "riscv64");
+    start(&r);
+    const enum method_id methods[] = {METHOD_PULL_IMAGE, METHOD_IMAGE_STATUS};
+    for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
+        cr_assert_lt(ask_image(&r, methods[i], &err), 0);
+        cr_expect_eq(cri_end(r.kubelet_side)->code, GRPC_FAILED_PRECONDITION);
+        cr_expect(strstr(err.text, "ImageArch: image new is for arm64, and "
+                                   "card-0000-10-00 is riscv64"),
+                  "%s", err.text);
+    }
+    close_rig(&r);
+}
+
+static bool tells(struct rig *r, const char *line)
+{
+    cleanup_str struct str out = STR_INIT(1 << 20);
+    serve_write_metrics(r->serve, &out);
+    return strstr(str_text(&out), line);
+}
+
+Test(serve, counts_what_it_does)
+{
+    struct rig r;
+    struct error err;
+    char pod[CRI_ID_MAX + 1], id[CRI_ID_MAX + 1];
+    open_rig(&r);
+    cr_assert_eq(run(&r, "h", "", NULL, id, &err), 0, "%s", err.text);
+    cr_assert_eq(run(&r, "a", "xpu", "card-0000-10-00", pod, &err), 0, "%s",
+                 err.text);
+    cr_assert_eq(create(&r, "a", pod, id, &err), 0, "%s", err.text);
+    cr_assert_lt(run(&r, "b", "xpu", NULL, id, &err), 0);
+    cr_assert_eq(n_listed(&r), 2); /* what was called before has ended */
+    static const char *const lines[] = {
+        "biga_cri_calls_total{method=\"RunPodSandbox\",target=\"home\","
+        "code=\"OK\"} 1\n",
+        "biga_cri_calls_total{method=\"RunPodSandbox\",target=\"remote\","
+        "code=\"OK\"} 1\n",
+        "biga_cri_calls_total{method=\"RunPodSandbox\",target=\"remote\","
+        "code=\"FAILED_PRECONDITION\"} 1\n",
+        "biga_cri_call_duration_seconds_count{method=\"RunPodSandbox\","
+        "target=\"remote\"} 2\n",
+        "biga_cri_records{remote=\"card-0000-10-00\",state=\"made\"} 2\n",
+        "biga_cri_remote_health{remote=\"card-0000-11-00\","
+        "health=\"ready\"} 1\n",
+        "biga_cri_streams 0\n",
+        "biga_cri_volumes_total{result=\"delivered\"} 0\n",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++)
+        cr_expect(tells(&r, lines[i]), "%s", lines[i]);
+    close_rig(&r);
+}
+
+static void set_places(struct rig *r, const struct act_place *places, size_t n)
+{
+    struct error err = {0};
+    cr_assert_eq(serve_set_places(r->serve, places, n, &err), 0, "%s",
+                 err.text);
+}
+
+/* A card moves, one comes, and one goes and comes back. */
+Test(serve, cards_come_and_go_while_it_serves)
+{
+    struct rig r;
+    struct error err;
+    struct act_place places[3];
+    struct cardserver *others[2];
+    char pod[CRI_ID_MAX + 1], id[CRI_ID_MAX + 1];
+    open_rig(&r);
+    memcpy(places, r.places, sizeof r.places);
+    places[2] = places[1];
+    (void)snprintf(places[2].name, sizeof places[2].name, "card-0000-12-00");
+    for (int i = 0; i < 2; i++) {
+        cleanup_free char *path = xasprintf("%s/other-%d", r.dir, i);
+        others[i] = server_at(path);
+        (void)snprintf(places[i + 1].endpoint, sizeof places[0].endpoint,
+                       "unix://%s", path);
+    }
+    cr_assert_eq(run(&r, "a", "xpu", "card-0000-10-00", pod, &err), 0, "%s",
+                 err.text);
+    set_places(&r, places, 3);
+    cr_assert_eq(n_listed(&r), 1, "who stays was not touched");
+    for (int i = 1; i < 3; i++) {
+        do /* until it was heard */
+            err.code = run(&r, places[i].name + 10, "xpu", places[i].name, id,
+                           &err);
+        while (err.code == -EAGAIN);
+        cr_assert_eq(err.code, 0, "%s", err.text);
+        cleanup_free char *uid = xasprintf("uid-%s", places[i].name + 10);
+        cr_assert_eq(cardserver_live(others[i - 1], uid), 1);
+    }
+    cr_assert_eq(cardserver_live(r.cards[1], NULL), 0, "it is not called");
+    set_places(&r, places + 1, 2);
+    cr_assert_eq(n_listed(&r), 2);
+    cr_assert(tells(&r, "{remote=\"card-0000-10-00\",health=\"ready\"} 0\n"));
+    cr_assert_lt(run(&r, "b", "xpu", "card-0000-10-00", id, &err), 0);
+    cr_assert(strstr(err.text, "NoSuchCard: card-0000-10-00"), "%s", err.text);
+    cr_assert_eq(cardserver_live(r.cards[0], "uid-a"), 1, "its pods go on");
+    set_places(&r, places, 3);
+    cr_assert_eq(n_listed(&r), 3, "and are told again, at once");
+    for (int i = 0; i < SERVE_FARS_MAX / 3 - 2; i++) {
+        (void)snprintf(places[1].arch, sizeof places[1].arch, "a%d", i);
+        set_places(&r, places + (i & 1), 2);
+    }
+    err = (struct error){0};
+    places[1].arch[0] = 'b';
+    while (serve_set_places(r.serve, places, 2, &err) == 0)
+        places[1].arch[0]++;
+    cr_assert(strstr(err.text, "start biga-cri anew"), "%s", err.text);
+    cr_assert_eq(run(&r, "c", "", NULL, id, &err), 0, "%s", err.text);
+    close_rig(&r);
+    cardserver_stop(others[0]);
+    cardserver_stop(others[1]);
 }
 
 /* The kubelet's deadline is far away: who waited for the card would be seen by
