@@ -667,3 +667,134 @@ Test(serve, what_nobody_knows_is_for_the_home_to_say)
     cr_assert_eq(cardserver_calls(r.home, "StopPodSandbox"), 1);
     close_rig(&r);
 }
+
+/* --- what the kubelet takes the newest of, or the latest --------------------- */
+
+static int64_t created_ns(struct rig *r, const char *id)
+{
+    struct error err = {0};
+    struct str request = STR_INIT(128);
+    struct cri_bytes reply;
+    proto_add_text(&request, CRI_ContainerStatusRequest_container_id, id);
+    cr_assert_eq(cri_call(r->kubelet_side,
+                          "/runtime.v1.RuntimeService/ContainerStatus",
+                          (struct cri_bytes){request.data, request.size},
+                          CALL_MS, &reply, &err),
+                 0, "%s", err.text);
+    str_fini(&request);
+    return (int64_t)edit_number(
+        edit_bytes((struct proto_bytes){reply.data, reply.size},
+                   CRI_ContainerStatusResponse_status),
+        CRI_ContainerStatus_created_at);
+}
+
+Test(serve, the_later_attempt_is_the_newer_one_within_a_second_too)
+{
+    struct rig r;
+    struct error err;
+    char pod[CRI_ID_MAX + 1], ids[2][CRI_ID_MAX + 1];
+    open_rig(&r);
+    cr_assert_eq(run(&r, "a", "xpu", "card-0000-10-00", pod, &err), 0, "%s",
+                 err.text);
+    for (uint32_t i = 0; i < 2; i++)
+        cr_assert_eq(create_again(&r, "a", pod, i, ids[i], &err), 0, "%s",
+                     err.text);
+    cr_expect_gt(created_ns(&r, ids[1]), created_ns(&r, ids[0]));
+    close_rig(&r);
+}
+
+/* Of GetContainerEvents. */
+struct heard {
+    struct grpc_hub *hub;
+    struct grpc_config to;
+    int64_t began_ns;
+    size_t n, n_old, n_bare; /* from before, without a status of its sandbox */
+    char last[CRI_ID_MAX + 1];
+    uint64_t state; /* of the last one's newest container */
+};
+
+static int hear(void *ctx, const void *message, size_t size)
+{
+    struct heard *h = ctx;
+    const struct proto_bytes m = {message, size};
+    struct proto_bytes sandbox =
+        edit_bytes(m, CRI_ContainerEventResponse_pod_sandbox_status);
+    struct proto_bytes id = edit_bytes(m,
+                                       CRI_ContainerEventResponse_container_id);
+    h->n++;
+    h->n_old += (int64_t)edit_number(m, CRI_ContainerEventResponse_created_at) <
+                h->began_ns;
+    h->n_bare += sandbox.size == 0;
+    (void)snprintf(h->last, sizeof h->last, "%.*s", (int)id.size, id.data);
+    h->state = edit_number(
+        edit_bytes(m, CRI_ContainerEventResponse_containers_statuses),
+        CRI_ContainerStatus_state);
+    return 0;
+}
+
+static void not_to_end(void *ctx, int code, const struct grpc_end *end,
+                       const struct error *err)
+{
+    (void)ctx;
+    (void)end;
+    cr_assert_fail("it ended: %d %s", code, err->text);
+}
+
+static void hear_until(struct heard *h, const char *id, uint64_t state)
+{
+    while (strcmp(h->last, id) != 0 || h->state != state)
+        grpc_hub_turn(h->hub, CALL_MS);
+}
+
+/* It has events, and statuses of sandboxes. */
+static struct runtimeserver *in_place_of(struct cardserver **other,
+                                         const char *path)
+{
+    cardserver_stop(*other);
+    *other = NULL;
+    (void)unlink(path);
+    return runtimeserver_start(path);
+}
+
+Test(serve, events_of_cards_have_all_of_their_pod_and_their_time)
+{
+    struct rig r;
+    struct error err;
+    char pod[CRI_ID_MAX + 1], id[CRI_ID_MAX + 1];
+    struct heard h = {.hub = grpc_hub_create()};
+    const struct grpc_flow_config what = {
+        .method = "/runtime.v1.RuntimeService/GetContainerEvents",
+        .request = "",
+        .visit = hear,
+        .ended = not_to_end,
+        .ctx = &h};
+    struct grpc_flow *flow;
+    open_rig(&r);
+    stop(&r);
+    struct runtimeserver *home = in_place_of(&r.home, r.home_path);
+    struct runtimeserver *card =
+        in_place_of(&r.cards[0], r.places[0].endpoint + strlen("unix://"));
+    start(&r);
+    runtimeserver_events(home, true);
+    h.to = r.to;
+    cr_assert_eq(grpc_hub_open(h.hub, &h.to, &what, &flow, &err), 0, "%s",
+                 err.text);
+    while (runtimeserver_calls(home, "GetContainerEvents") == 0)
+        grpc_hub_turn(h.hub, 1);
+    h.began_ns = clock_wall_ns();
+    cr_assert_eq(run(&r, "a", "xpu", "card-0000-10-00", pod, &err), 0, "%s",
+                 err.text);
+    cr_assert_eq(create(&r, "a", pod, id, &err), 0, "%s", err.text);
+    cr_assert_eq(cri_start_container(r.kubelet_side, id, CALL_MS, &err), 0,
+                 "%s", err.text);
+    hear_until(&h, id, CRI_RUNNING);
+    cr_assert_eq(cri_stop_container(r.kubelet_side, id, 1, CALL_MS, &err), 0,
+                 "%s", err.text);
+    hear_until(&h, id, CRI_EXITED);
+    cr_expect_eq(h.n_bare, 0);
+    cr_expect_eq(h.n_old, 0, "a kubelet keeps what is newer");
+    grpc_hub_destroy(h.hub);
+    close_rig(&r);
+    runtimeserver_stop(home);
+    runtimeserver_stop(card);
+}
