@@ -5,6 +5,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/jrow.h"
 #include "lib/base/mem.h"
+#include "model/pod/patience.h"
 #include "model/pod/quantity.h"
 
 /* Members of another type than expected count as absent: what they mean is
@@ -27,6 +28,8 @@ struct reading {
     struct request init_peak;
     struct request whole; /* of spec.resources */
     struct request overhead;
+    struct jtext own_reason, own_message;     /* of the pod's status */
+    struct jtext ended_reason, ended_message; /* of a container that ended */
 };
 
 struct container {
@@ -163,9 +166,20 @@ static void read_deletion(struct jscan *s, void *to)
     ((struct kube_pod *)to)->deleting = !jscan_null(s) && jscan_skip(s);
 }
 
+static void read_patience(struct jscan *s, void *to)
+{
+    char text[32];
+    struct jtext raw;
+    if (!jscan_string(s, &raw) || raw.size >= sizeof text)
+        return; /* demand_read() refuses what is none */
+    (void)jtext_decode(&raw, text);
+    (void)patience_parse(text, &((struct kube_pod *)to)->patience_s);
+}
+
 static const struct jrow annotation_rows[] = {
     JROW(WORD_ALLOCATION, JROW_LAX, jrow_text, struct kube_pod, allocation),
     TEXT("biga.dev/buddy", buddy),
+    CALL(PATIENCE_KEY, JKIND_STRING, read_patience),
     JROW_END,
 };
 
@@ -220,6 +234,7 @@ static uint64_t text_hash(const struct jtext *text)
 
 struct condition {
     struct jtext type, status, message, reason;
+    char since[sizeof((struct kube_pod *)0)->card_since];
 };
 
 static const struct jrow condition_rows[] = {
@@ -227,6 +242,7 @@ static const struct jrow condition_rows[] = {
     JROW("status", JROW_LAX, jrow_text, struct condition, status),
     JROW("message", JROW_LAX, jrow_text, struct condition, message),
     JROW("reason", JROW_LAX, jrow_text, struct condition, reason),
+    JROW("lastTransitionTime", JROW_LAX, jrow_copy, struct condition, since),
     JROW_END,
 };
 
@@ -247,6 +263,10 @@ static void read_condition(struct jscan *s, void *to)
         pod->xpu_ready = is_true;
         bool no_buddy = c.reason.data && jtext_is(&c.reason, KUBE_POD_NO_BUDDY);
         pod->no_buddy = no_buddy ? text_hash(&c.message) : 0;
+    } else if (jtext_is(&c.type, KUBE_POD_CARD_LOST)) {
+        pod->card_lost = is_true;
+        memcpy(pod->card_since, c.since, sizeof c.since);
+        pod->card_text = c.message;
     } else if (jtext_is(&c.type, KUBE_POD_PAIRED) && is_true &&
                c.message.data &&
                c.message.size < sizeof pod->paired_uid) /* else no UID */
@@ -263,12 +283,73 @@ static void read_restarts(struct jscan *s, void *to)
                                        : pod->restarts + n);
 }
 
+struct said {
+    struct jtext reason, message;
+};
+
+static const struct jrow said_rows[] = {
+    JROW("reason", JROW_LAX, jrow_text, struct said, reason),
+    JROW("message", JROW_LAX, jrow_text, struct said, message),
+    JROW_END,
+};
+
+static void read_waiting(struct jscan *s, void *to)
+{
+    struct said said = {0};
+    struct kube_pod *pod = to;
+    (void)jrow_read(s, JROW_LAX, said_rows, &said); /* a fault sticks */
+    if (pod->reason.data)
+        return;
+    pod->reason = said.reason;
+    pod->message = said.message;
+}
+
+static void read_terminated(struct jscan *s, void *to)
+{
+    struct said said = {0};
+    struct reading *r = to;
+    (void)jrow_read(s, JROW_LAX, said_rows, &said); /* the same */
+    if (r->ended_reason.data)
+        return;
+    r->ended_reason = said.reason;
+    r->ended_message = said.message;
+}
+
+static void take_reason(struct reading *r)
+{
+    struct kube_pod *pod = &r->pod;
+    if (pod->reason.data)
+        return;
+    bool own = r->own_reason.data != NULL;
+    pod->reason = own ? r->own_reason : r->ended_reason;
+    pod->message = own ? r->own_message : r->ended_message;
+}
+
+static const struct jrow waiting_rows[] = {
+    CALL("waiting", JKIND_OBJECT, read_waiting),
+    JROW_END,
+};
+static const struct jrow state_rows[] = {
+    CALL("waiting", JKIND_OBJECT, read_waiting),
+    CALL("terminated", JKIND_OBJECT, read_terminated),
+    JROW_END,
+};
+
 static const struct jrow container_status_rows[] = {
     CALL("restartCount", JKIND_NUMBER, read_restarts),
+    WITHIN("state", state_rows),
+    JROW_END,
+};
+static const struct jrow init_status_rows[] = {
+    WITHIN("state", waiting_rows),
     JROW_END,
 };
 
 static const struct jrow status_rows[] = {
+    JROW("reason", JROW_LAX, jrow_text, struct reading, own_reason),
+    JROW("message", JROW_LAX, jrow_text, struct reading, own_message),
+    JROW("podIP", JROW_LAX, jrow_text, struct kube_pod, address),
+    JROW_OBJECTS("initContainerStatuses", JROW_LAX, init_status_rows),
     CALL("phase", JKIND_STRING, read_phase),
     TEXT("nominatedNodeName", nominated),
     EACH("conditions", read_condition),
@@ -295,6 +376,7 @@ static int read_object(const char *json, size_t size, struct reading *r,
     if (!jscan_end(&s))
         return jscan_error(&s, err);
     requests_finish(r);
+    take_reason(r);
     return 0;
 }
 
@@ -320,7 +402,10 @@ int kube_pod_read(const char *json, size_t size,
                   struct error *err)
 {
     struct reading r = {
-        .pod = {.phase = POD_PHASE_UNKNOWN, .xpu_ready = -1},
+        .pod = {.phase = POD_PHASE_UNKNOWN,
+                .xpu_ready = -1,
+                .card_lost = -1,
+                .patience_s = -1},
         .whole = {-1, -1},
     };
     int rc = read_object(json, size, &r, err);

@@ -17,6 +17,8 @@
  * there; on an xPU pod, with the uid of its host pod as message. */
 #define KUBE_POD_XPU_READY WORD_XPU_READY
 #define KUBE_POD_PAIRED WORD_PAIRED
+/* One that card_losses.h writes: on a pod on a card, whether that is lost. */
+#define KUBE_POD_CARD_LOST "biga.dev/CardLost"
 /* One that waker.h writes: on a pod that was refused, that there is room. */
 #define KUBE_POD_ROOM "biga.dev/Room"
 #define KUBE_POD_NO_BUDDY "BuddyFailed" /* a reason of the first */
@@ -50,7 +52,11 @@ struct kube_pod {
     char scheduler[DEMAND_NAME_MAX + 1]; /* spec.schedulerName */
     char resource_version[64];
     uint32_t restarts; /* of its containers together */
-    bool ready;        /* condition Ready is True */
+    /* What the first container that waits waits for, else how one ended, else
+     * what the pod itself says; data NULL: nothing; borrowed from the JSON. */
+    struct jtext reason, message;
+    struct jtext address; /* status.podIP, in the same way */
+    bool ready;           /* condition Ready is True */
     /* our own conditions (pair_rules.h): the host pod's uid that
      * biga.dev/Paired names, "" none; and biga.dev/XpuReady: 1 True, 0 False,
      * -1 absent, and if its reason is KUBE_POD_NO_BUDDY the hash of its message,
@@ -58,6 +64,11 @@ struct kube_pod {
     char paired_uid[DEMAND_UID_MAX + 1];
     int8_t xpu_ready;
     uint64_t no_buddy;
+    int8_t card_lost;       /* condition biga.dev/CardLost, in the same way */
+    char card_since[32];    /* its lastTransitionTime; "" none */
+    struct jtext card_text; /* its message; borrowed */
+    int64_t patience_s;     /* annotation biga.dev/card-lost (patience.h); -1:
+                          * it says nothing */
     /* what kube-scheduler charges its node: the larger of all containers
      * (with sidecars) and each init container, plus overhead */
     int64_t cpu_milli, memory_kib;

@@ -227,6 +227,26 @@ Test(kube_pod, the_lack_of_a_buddy)
                   0, "without a message");
 }
 
+/* As card_losses.h writes and reads it. */
+Test(kube_pod, a_lost_card)
+{
+    static const char json[] =
+        "{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\",\"uid\":\"c\","
+        "\"annotations\":{\"biga.dev/card-lost\":\"1h\"}},\"status\":{"
+        "\"conditions\":[{\"type\":\"biga.dev/CardLost\",\"status\":\"True\","
+        "\"lastTransitionTime\":\"2026-01-02T03:04:05Z\"}]}}";
+    struct kube_pod pod = read_text(json, strlen(json));
+    cr_expect_eq(pod.card_lost, 1);
+    cr_expect_str_eq(pod.card_since, "2026-01-02T03:04:05Z");
+    cr_expect_eq(pod.patience_s, 3600);
+    static const char none[] =
+        "{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\",\"uid\":\"c\"}}";
+    pod = read_text(none, strlen(none));
+    cr_expect_eq(pod.card_lost, -1);
+    cr_expect_str_eq(pod.card_since, "");
+    cr_expect_eq(pod.patience_s, -1);
+}
+
 static bool unschedulable(const char *condition)
 {
     char json[1024];
