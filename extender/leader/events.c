@@ -46,6 +46,10 @@ static const struct {
     [EVENTS_BUDDY_FAILED] = {"BuddyFailed", true, false},
     [EVENTS_PAIR_ENDED] = {"PairEnded", false, false},
     [EVENTS_PAIR_NOT_ENDED] = {"PairNotEnded", true, false},
+    [EVENTS_CARD_LOST] = {"CardLost", true, false},
+    [EVENTS_CARD_BACK] = {"CardAnswers", false, false},
+    [EVENTS_EVICTED] = {"CardLostEvicted", true, false},
+    [EVENTS_NOT_EVICTED] = {"CardLostNotEvicted", true, false},
     [EVENTS_UNKNOWN_KEY] = {"UnknownKey", true, true},
     [EVENTS_OVERFULL] = {"Overfull", true, false},
 };

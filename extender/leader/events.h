@@ -39,7 +39,11 @@ enum events_reason {
     EVENTS_BUDDY_FAILED,
     EVENTS_PAIR_ENDED,     /* on an xPU pod: its host pod has ended */
     EVENTS_PAIR_NOT_ENDED, /* and it could not be deleted */
-    EVENTS_OVERFULL,       /* it has more than its node has */
+    EVENTS_CARD_LOST,      /* on a pod on a card */
+    EVENTS_CARD_BACK,
+    EVENTS_EVICTED,     /* its card stayed lost */
+    EVENTS_NOT_EVICTED, /* and it could not be evicted */
+    EVENTS_OVERFULL,    /* it has more than its node has */
     EVENTS_UNKNOWN_KEY,
     EVENTS_REASONS
 };
