@@ -409,6 +409,29 @@ Test(pair_rules, a_buddy_is_made_once_and_again_when_it_fails)
     pair_rules_destroy(p);
 }
 
+/* One that is being deleted may run for long, on a card that is lost. */
+Test(pair_rules, a_buddy_that_is_ending_is_not_made_again)
+{
+    struct pair_rules *p = pair_rules_create();
+    struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
+    struct kube_pod xpu = pod(ROLE_XPU, "h-xpu", "xu", 0);
+    memcpy(host.buddy, "tmpl", 5);
+    host.xpu_ready = 1;
+    own(&xpu, &host);
+    pair_rules_put(p, &host, 0);
+    pair_rules_put(p, &xpu, 0);
+    quiet(p, 0);
+    xpu.deleting = true;
+    pair_rules_put(p, &xpu, 1);
+    struct pair_rules_action a = next(p, 1, PAIR_RULES_TELL, "h");
+    cr_assert_not(a.ready);
+    pair_rules_report(p, &a, 0, 1);
+    quiet(p, 3600000);
+    pair_rules_gone(p, "xu", 3600001);
+    a = next(p, 3600001, PAIR_RULES_MAKE, "h");
+    pair_rules_destroy(p);
+}
+
 Test(pair_rules, an_owner_that_has_ended_is_still_there)
 {
     struct pair_rules *p = pair_rules_create();
