@@ -105,6 +105,12 @@ static const struct metric_family families[APP_METRICS_COUNT] = {
     [APP_PLACES] = FAMILY(GAUGE, "biga_places",
                           "Cards, and hosts, where pods are run, by health.",
                           "health"),
+    [APP_LOST_PODS] =
+        FAMILY(GAUGE, "biga_card_lost_pods",
+               "Pods in a cluster that are told that their card is lost."),
+    [APP_EVICTED] =
+        FAMILY(COUNTER, "biga_card_lost_evictions_total",
+               "Pods that were evicted because their card stayed lost."),
     [APP_WRITABLE] =
         FAMILY(GAUGE, "biga_store_writable",
                "1 when the last change of the state could be written, else 0."),

@@ -39,7 +39,9 @@ enum app_metric {
     APP_KUBE_AGE,      /* the same */
     APP_PODS,          /* state: pod_state_name() */
     APP_PLACES,        /* health: place_health_name() */
-    APP_WRITABLE,      /* 1 or 0; embedded */
+    APP_LOST_PODS,
+    APP_EVICTED,
+    APP_WRITABLE, /* 1 or 0; embedded */
     APP_METRICS_COUNT
 };
 struct metrics *app_metrics_create(void);

@@ -130,7 +130,8 @@ static void look_at_buddies(const struct pair *pair, const struct member *host,
         unsigned number = buddy_number(m->name);
         if (number > b->number)
             b->number = number;
-        b->alive |= member_is_alive(m);
+        /* one that is being deleted may still run, on a card that is lost */
+        b->alive |= !member_is_finished(m);
         b->succeeded |= m->phase == POD_SUCCEEDED;
         if (member_is_finished(m) && number > ended) {
             ended = number;

@@ -5,6 +5,7 @@ verb; given back, it passes."""
 import contextlib
 import copy
 import itertools
+import json
 import time
 
 import fleet
@@ -359,6 +360,22 @@ class Bench:
         finally:
             self.drop(job, job + "-xpu")
 
+    def pods_of_lost_cards_are_evicted(self):
+        name = self.name("evicted")
+        pod, node = self.made(fleet.pod(
+            name, labels={"biga.dev/role": "service"},
+            annotations={"biga.dev/card-lost": "0"},
+            requests={"biga.dev/card": 1}))
+        self.need(self.scheduler.bind(pod, node))
+        card = json.loads(fleet.allocation(self.api.get(
+            "pods", "default", name)))["cards"][0]["id"]
+        try:
+            publish(self.api, node, lost=[card])
+            self.wait("it is evicted", lambda: self.ending(name))
+        finally:
+            publish(self.api, node)
+            self.drop(name)
+
     def buddies_are_made(self):
         name = self.name("buddy")
         self.api.create("podtemplates", {
@@ -567,6 +584,8 @@ NEEDED_BY = {
         Bench.xpu_pods_end_with_their_host_pod,
     ("biga-extender", "pods/status", "patch"):
         Bench.pairs_tell_of_their_xpu_pods,
+    ("biga-extender", "pods/eviction", "create"):
+        Bench.pods_of_lost_cards_are_evicted,
     ("biga-extender", "events", "create"): Bench.events_are_written,
     ("biga-extender", "tokenreviews", "create"): Bench.readers_are_known,
     ("biga-extender", "subjectaccessreviews", "create"):
