@@ -130,6 +130,7 @@ static void create_parts(struct cluster *c)
                                       .unaccounted = on_unaccounted,
                                       .ctx = c});
     c->host_capacity = host_capacity_create(c->feed, &own->demand);
+    c->ps = cluster_ps_create();
     cluster_nodes_each(c->nodes, each_node, c);
     cluster_nodes_next(c->nodes, &host_capacity_nodes, c->host_capacity);
     cluster_pods_listen(
@@ -137,6 +138,8 @@ static void create_parts(struct cluster *c)
                                         .gone = host_capacity_gone_pod,
                                         .listed = host_capacity_listed_pods,
                                         .ctx = c->host_capacity});
+    const struct pod_listener ps = cluster_ps_listener(c->ps);
+    cluster_pods_listen(c->pods, &ps);
     fabric_files_join(own->fabric,
                       &(struct fabric_nodes){cluster_nodes_changed,
                                              cluster_nodes_write, c->nodes});
@@ -201,6 +204,23 @@ static int start_waker(struct cluster *c, struct error *err)
     return 0;
 }
 
+static int start_card_losses(struct cluster *c, struct error *err)
+{
+    const struct card_loss_config config = {.kube = c->config.kube,
+                                            .writer = c->config.writer,
+                                            .events = c->events,
+                                            .patience_s = c->config.card_lost_s,
+                                            .may_write = may_bind,
+                                            .ctx = c};
+    int r = card_loss_controller_start(&config, &c->card_losses, err);
+    if (r < 0)
+        return r;
+    struct pod_listener listener =
+        card_loss_controller_listener(c->card_losses);
+    cluster_pods_listen(c->pods, &listener);
+    return 0;
+}
+
 static int start_reflector(struct cluster *c, struct error *err)
 {
     const struct reflector_kind kinds[CLUSTER_KINDS] = {
@@ -259,6 +279,8 @@ static int start_threads(struct cluster *c, struct error *err)
     if (r == 0)
         r = start_waker(c, err);
     if (r == 0)
+        r = start_card_losses(c, err);
+    if (r == 0)
         r = start_reflector(c, err);
     if (r == 0)
         r = elect_start(&elect, &c->elect, err);
@@ -287,6 +309,7 @@ void cluster_stop(struct cluster *c)
     reflector_stop(c->reflector);
     pair_controller_stop(c->pair_controller);
     waker_stop(c->waker);
+    card_loss_controller_stop(c->card_losses);
     binder_stop(c->binder); /* before the Lease is given back: no bind of ours
  * may be on its way when another replica leads */
     writer_on_overfull(c->config.writer, NULL, NULL);
@@ -302,9 +325,15 @@ void cluster_stop(struct cluster *c)
     cluster_nodes_destroy(c->nodes);
     cluster_pods_destroy(c->pods);
     host_capacity_destroy(c->host_capacity);
+    cluster_ps_destroy(c->ps);
     free(c->identity);
     free(c->heartbeats_path);
     free(c);
+}
+
+struct cluster_ps *cluster_ps_of(struct cluster *c)
+{
+    return c->ps;
 }
 
 bool cluster_is_synced(const struct cluster *c)

@@ -9,6 +9,7 @@
  *   elect ── lead / follow ────────────────────────┤
  *   scheduler's bind ── binds ─────────────────────┴─▶ binder ─▶ API server
  *   pair_controller: what the leader does about pairs (buddies, orphans)
+ *   card_losses: tells of pods on lost cards, and evicts them
  *   waker: has pods that were refused tried again when there is room
  */
 #ifndef BIGA_EXTENDER_CLUSTER_CLUSTER_H
@@ -43,12 +44,15 @@ struct cluster_config {
                                      * biga-nodes */
     const char *identity;           /* of this replica; NULL: made up */
     int64_t fresh_ms;               /* of the writer */
-    bool elect;  /* false: the only replica, always the leader
+    bool elect;          /* false: the only replica, always the leader
                                 * (tests, one replica without a Lease) */
-    bool events; /* write Events and conditions */
+    bool events;         /* write Events and conditions */
+    int64_t card_lost_s; /* how long pods stay on a lost card that say nothing
+                          * themselves (model/pod/patience.h) */
 };
 
 struct cluster;
+struct cluster_ps;
 /* Returns once its threads run; ready follows later, when synced and
  * leading. */
 int cluster_start(const struct cluster_config *config,
@@ -61,6 +65,8 @@ struct pod_source cluster_source(struct cluster *c);
 /* Of such a source alone. */
 struct cluster *cluster_of(const struct pod_source *source);
 
+/* How its pods fare (cluster_ps.h); lives as long. */
+struct cluster_ps *cluster_ps_of(struct cluster *c);
 /* As JSON, for /v1/cluster: who leads, and each collection's state. */
 void cluster_write(struct cluster *c, struct str *out);
 void cluster_write_text(struct cluster *c, struct str *out); /* as a table */

@@ -5,6 +5,7 @@
 #include "extender/cluster/cluster_parts.h"
 #include "extender/cluster/collection.h"
 #include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "lib/io/log.h"
 #include "lib/kube/lease.h"
 
@@ -58,11 +59,8 @@ static void on_list(void *ctx)
 /* When a MicroTime was, in ms since 1970; -1 when it is none. */
 static int64_t wall_ms(const char *text)
 {
-    struct tm tm = {0};
-    const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-    if (!rest || (*rest != '.' && *rest != 'Z'))
-        return -1;
-    return (int64_t)timegm(&tm) * 1000;
+    int64_t s = clock_parse_utc(text);
+    return s < 0 ? -1 : s * 1000;
 }
 
 static int64_t wall_now_ms(void)

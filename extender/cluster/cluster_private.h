@@ -8,8 +8,10 @@
 
 #include "extender/cluster/cluster.h"
 #include "extender/cluster/cluster_parts.h"
+#include "extender/cluster/cluster_ps.h"
 #include "extender/cluster/host_capacity.h"
 #include "extender/leader/binds.h"
+#include "extender/leader/card_loss_controller.h"
 #include "extender/leader/elect.h"
 #include "extender/leader/events.h"
 #include "extender/leader/pair_controller.h"
@@ -47,6 +49,7 @@ struct cluster {
     struct cluster_nodes *nodes;
     struct cluster_pods *pods;
     struct host_capacity *host_capacity;
+    struct cluster_ps *ps;
     struct binder *binder;
     struct binds *binds;
     struct reflector *reflector;
@@ -55,6 +58,7 @@ struct cluster {
     struct events *events; /* NULL: none are written */
     struct pair_controller *pair_controller;
     struct waker *waker;
+    struct card_loss_controller *card_losses;
     struct cluster_lead lead;
 };
 

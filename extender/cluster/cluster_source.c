@@ -51,6 +51,19 @@ static bool find(void *ctx, const struct snapshot *s, const char *namespace,
     return true;
 }
 
+static void add_health(void *ctx, const struct allocation *a, struct str *out)
+{
+    const struct cluster *c = ctx;
+    cleanup_with(cluster_ps_pod) struct cluster_ps_pod *p =
+        cluster_ps_find(c->ps, a->demand.namespace, a->demand.name);
+    if (!p)
+        return;
+    str_addf(out, "; the pod is %s", pod_state_name(p->state));
+    if (p->reason[0])
+        str_addf(out, ": %s%s%s", p->reason, p->message[0] ? ": " : "",
+                 p->message);
+}
+
 static bool find_unknown_key(void *ctx, const char *namespace, const char *name,
                              struct str *text)
 {
@@ -150,6 +163,7 @@ static const struct pod_source_ops ops = {
     .find_demand = find_demand,
     .find = find,
     .find_unknown_key = find_unknown_key,
+    .add_health = add_health,
     .add_waiting = add_waiting,
     .answered = answered,
     .may_release = may_release,

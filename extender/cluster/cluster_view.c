@@ -144,6 +144,10 @@ void cluster_gauge(struct cluster *c)
     metrics_set(m, APP_LEADER, NULL, cluster_leads(c, leader));
     metrics_set(m, APP_BINDS_IN_FLIGHT, NULL,
                 (int64_t)binder_n_busy(c->binder));
+    uint64_t evicted;
+    metrics_set(m, APP_LOST_PODS, NULL,
+                (int64_t)card_loss_controller_counts(c->card_losses, &evicted));
+    metrics_set(m, APP_EVICTED, NULL, (int64_t)evicted);
     metrics_set(m, APP_UNACCOUNTED, NULL,
                 (int64_t)cluster_pods_n_unaccounted(c->pods));
 }

@@ -1,0 +1,209 @@
+#include "extender/cluster/cluster_ps.h"
+
+#include <ctype.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/refs.h"
+#include "lib/base/strmap.h"
+
+enum {
+    WORD_MAX = 63, /* bytes of a reason */
+    TEXT_MAX = 1024,
+};
+
+struct cluster_ps {
+    pthread_mutex_t lock;
+    struct strmap pods; /* by uid */
+};
+
+void cluster_ps_pod_unref(struct cluster_ps_pod *p)
+{
+    if (!p || !refs_drop(&p->refs))
+        return;
+    char *const texts[] = {p->namespace, p->name,   p->uid,     p->job,
+                           p->node,      p->reason, p->message, p->address};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        free(texts[i]);
+    free(p);
+}
+
+/* --- what is said of it --------------------------------------------------- */
+
+static char *take_text(const struct jtext *text, size_t max)
+{
+    if (!text->data)
+        return xstrdup("");
+    cleanup_free char *plain = xmalloc(text->size + 1);
+    size_t size = jtext_decode(text, plain);
+    return xstrndup(plain, size < max ? size : max);
+}
+
+/* The word that biga-cri begins an error with, which the kubelet tells behind
+ * its own words: "… desc = ImageArch: image … is for …".  Its size; 0: none. */
+static size_t word_at(const char *text)
+{
+    size_t n = 0;
+    while (isalnum((unsigned char)text[n]))
+        n++;
+    bool is_word = n > 0 && n <= WORD_MAX && isupper((unsigned char)text[0]) &&
+                   strncmp(text + n, ": ", 2) == 0;
+    return is_word ? n : 0;
+}
+
+static void find_word(struct cluster_ps_pod *p)
+{
+    static const char before[] = "desc = ";
+    const char *at = p->message;
+    while ((at = strstr(at, before))) {
+        at += sizeof before - 1;
+        size_t n = word_at(at);
+        if (n == 0)
+            continue;
+        char *reason = xstrndup(at, n), *message = xstrdup(at + n + 2);
+        free(p->reason);
+        free(p->message);
+        p->reason = reason;
+        p->message = message;
+        return;
+    }
+}
+
+static enum pod_state state_of(const struct kube_pod *pod)
+{
+    if (pod->phase == POD_SUCCEEDED)
+        return POD_STATE_GONE;
+    if (pod->phase == POD_FAILED)
+        return POD_STATE_FAILED;
+    if (pod->deleting)
+        return POD_STATE_STOPPING;
+    if (!pod->node[0])
+        return POD_STATE_PENDING;
+    return pod->phase == POD_RUNNING ? POD_STATE_RUNNING : POD_STATE_CREATING;
+}
+
+static void take_reason(struct cluster_ps_pod *p, const struct kube_pod *pod)
+{
+    bool lost = pod->card_lost == 1 && !kube_pod_is_finished(pod);
+    p->message = take_text(lost ? &pod->card_text : &pod->message, TEXT_MAX);
+    if (lost) {
+        p->reason = xstrdup("CardLost");
+        return;
+    }
+    p->reason = take_text(&pod->reason, WORD_MAX);
+    find_word(p);
+    if (p->reason[0])
+        return;
+    free(p->reason);
+    p->reason = xstrdup(pod->unschedulable && !pod->node[0] ? "NoPlace"
+                        : pod->deleting                     ? "Deleting"
+                                                            : "");
+}
+
+static struct cluster_ps_pod *pod_create(const struct kube_pod *pod)
+{
+    const struct demand *d = &pod->demand;
+    struct cluster_ps_pod *p = xcalloc(1, sizeof *p);
+    atomic_init(&p->refs, 1);
+    p->namespace = xstrdup(d->namespace);
+    p->name = xstrdup(d->name);
+    p->uid = xstrdup(d->uid);
+    p->job = xstrdup(d->job);
+    p->node = xstrdup(pod->node);
+    p->address = take_text(&pod->address, WORD_MAX);
+    p->role = d->role;
+    p->pair = d->pair;
+    p->state = state_of(pod);
+    p->restarts = pod->restarts;
+    p->ready = pod->ready;
+    p->deleting = pod->deleting;
+    take_reason(p, pod);
+    return p;
+}
+
+/* --- what is heard -------------------------------------------------------- */
+
+static void replace(struct cluster_ps *c, const char *uid,
+                    struct cluster_ps_pod *p)
+{
+    hold_lock(&c->lock);
+    struct cluster_ps_pod *old = strmap_remove(&c->pods, uid);
+    if (p)
+        (void)strmap_put(&c->pods, p->uid, p);
+    cluster_ps_pod_unref(old);
+}
+
+static void on_put(void *ctx, const struct kube_pod *pod)
+{
+    replace(ctx, pod->demand.uid, pod_create(pod));
+}
+
+static void on_gone(void *ctx, const char *uid)
+{
+    replace(ctx, uid, NULL);
+}
+
+struct pod_listener cluster_ps_listener(struct cluster_ps *c)
+{
+    return (struct pod_listener){.put = on_put, .gone = on_gone, .ctx = c};
+}
+
+/* --- what is asked -------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+    const struct cluster_ps_pod *x = *(struct cluster_ps_pod *const *)a;
+    const struct cluster_ps_pod *y = *(struct cluster_ps_pod *const *)b;
+    int order = strcmp(x->namespace, y->namespace);
+    return order ? order : strcmp(x->name, y->name);
+}
+
+static DEFINE_REF(take_ref, struct cluster_ps_pod)
+
+    struct cluster_ps_pod **cluster_ps_list(struct cluster_ps *c, size_t *ret_n)
+{
+    size_t pos = 0, n = 0;
+    pthread_mutex_lock(&c->lock);
+    struct cluster_ps_pod **list = xcalloc(c->pods.n + 1, sizeof *list);
+    for (struct cluster_ps_pod *p; (p = strmap_next(&c->pods, &pos));)
+        list[n++] = take_ref(p);
+    pthread_mutex_unlock(&c->lock);
+    qsort(list, n, sizeof *list, by_name);
+    *ret_n = n;
+    return list;
+}
+
+struct cluster_ps_pod *cluster_ps_find(struct cluster_ps *c,
+                                       const char *namespace, const char *name)
+{
+    size_t pos = 0;
+    hold_lock(&c->lock);
+    for (struct cluster_ps_pod *p; (p = strmap_next(&c->pods, &pos));)
+        if (strcmp(p->name, name) == 0 && strcmp(p->namespace, namespace) == 0)
+            return take_ref(p);
+    return NULL;
+}
+
+/* --- from start to end ---------------------------------------------------- */
+
+struct cluster_ps *cluster_ps_create(void)
+{
+    struct cluster_ps *c = xcalloc(1, sizeof *c);
+    (void)pthread_mutex_init(&c->lock, NULL); /* cannot fail on Linux */
+    return c;
+}
+
+static void destroy_pod(void *pod)
+{
+    cluster_ps_pod_unref(pod);
+}
+
+void cluster_ps_destroy(struct cluster_ps *c)
+{
+    if (!c)
+        return;
+    strmap_fini_with(&c->pods, destroy_pod);
+    (void)pthread_mutex_destroy(&c->lock);
+    free(c);
+}

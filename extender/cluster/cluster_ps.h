@@ -1,0 +1,39 @@
+/* cluster_ps - how the pods of a cluster that are Biga's fare, as the API server
+ * tells it, in the words of docs/cards.md where those are told: for `biga ps`
+ * and `biga why`. */
+#ifndef BIGA_EXTENDER_CLUSTER_CLUSTER_PS_H
+#define BIGA_EXTENDER_CLUSTER_CLUSTER_PS_H
+
+#include <stdatomic.h>
+
+#include "extender/leader/pod_listener.h"
+#include "extender/pods/applied_status.h"
+
+/* One pod at one time; immutable. */
+struct cluster_ps_pod {
+    atomic_uint refs;
+    char *namespace, *name, *uid, *job, *node, *address; /* "" none */
+    char *reason, *message;                              /* the same */
+    enum pod_role role;
+    int32_t pair;
+    enum pod_state state;
+    uint32_t restarts;
+    bool ready, deleting;
+};
+void cluster_ps_pod_unref(struct cluster_ps_pod *p); /* NULL allowed */
+DEFINE_CLEANUP(cluster_ps_pod, struct cluster_ps_pod *, cluster_ps_pod_unref)
+
+struct cluster_ps;
+struct cluster_ps *cluster_ps_create(void);
+void cluster_ps_destroy(struct cluster_ps *c); /* NULL allowed */
+/* ctx is the struct cluster_ps. */
+struct pod_listener cluster_ps_listener(struct cluster_ps *c);
+
+/* Any thread.  All, by namespace and name; the caller unrefs each and frees the
+ * array. */
+struct cluster_ps_pod **cluster_ps_list(struct cluster_ps *c, size_t *ret_n);
+/* NULL: there is none, or none of ours; the caller unrefs it. */
+struct cluster_ps_pod *cluster_ps_find(struct cluster_ps *c,
+                                       const char *namespace, const char *name);
+
+#endif
