@@ -9,11 +9,12 @@
 #include "lib/base/mem.h"
 #include "lib/io/conf.h"
 #include "lib/io/log.h"
+#include "model/pod/patience.h"
 
 /* What the server takes as it is, and what is made of words. */
 struct settings {
     struct server_config server;
-    const char *store, *plain_http, *gpu_resources, *log_level;
+    const char *store, *plain_http, *gpu_resources, *card_lost, *log_level;
 };
 
 #define AT(member) offsetof(struct settings, member)
@@ -145,6 +146,14 @@ static const struct conf_setting settings_table[] = {
      .metavar = "TIME",
      .help = "How long the places of a whole job stay reserved after a bind "
              "of one of its pods; each further bind begins the time anew."},
+    {.name = "card-lost",
+     .type = CONF_TEXT,
+     .offset = AT(card_lost),
+     .otherwise = "5m",
+     .metavar = "TIME|never",
+     .help = "In a cluster, how long a pod stays on a card that does not "
+             "answer before it is evicted, unless its annotation "
+             "biga.dev/card-lost says otherwise."},
     {.name = "gpu-resources",
      .type = CONF_LIST,
      .offset = AT(gpu_resources),
@@ -301,11 +310,22 @@ static int check_needs(const struct settings *s, struct error *err)
         {"heartbeat-namespace", kube, only_kube},
         {"elect", kube, only_kube},
         {"events", kube, only_kube},
+        {"card-lost", kube, only_kube},
         {"fabric-labels", kube || fabric,
          "needs --fabric, or --store kubernetes"},
         {"scheduler-names", tls, "needs --tls-cert"},
     };
     return conf_check_needs(&program, s, needs, ARRAY_LEN(needs), err);
+}
+
+static int read_card_lost(const char *text, int64_t *ret_s, struct error *err)
+{
+    if (patience_parse(text, ret_s))
+        return 0;
+    return error_set(err, EINVAL,
+                     "card-lost: is \"%.40s\", must be a time such as 5m, at "
+                     "most 8784h, or never",
+                     text);
 }
 
 static int run(struct settings *s, struct error *err)
@@ -327,6 +347,8 @@ static int run(struct settings *s, struct error *err)
     int r = check_needs(s, err);
     if (r == 0)
         r = read_gpu_resources(s->gpu_resources, &s->server.demand, err);
+    if (r == 0)
+        r = read_card_lost(s->card_lost, &s->server.card_lost_s, err);
     if (r == 0)
         r = server_start(&s->server, &server, err);
     if (r < 0)

@@ -37,7 +37,8 @@ struct server_config {
     const char *fabric_labels;   /* of fabric_labels_parse, or NULL */
     int64_t max_candidates;
     int64_t fresh_ms, sweep_ms;
-    int64_t lease_ms; /* 0: the default */
+    int64_t lease_ms;    /* 0: the default */
+    int64_t card_lost_s; /* of STORE_KUBERNETES: what cluster_config says */
     int64_t connections, request_ms;
     struct demand_config demand;
 };

@@ -434,8 +434,6 @@ static void on_elsewhere(struct httpd_request *rq, void *ctx)
 
 const struct httpd_route pods_elsewhere_routes[] = {
     {HTTPD_POST, "/v1/pods", on_elsewhere, APPLIED_BODY_MAX, "apply"},
-    {HTTPD_GET, "/v1/pods", on_elsewhere, 0, "pods"},
-    {HTTPD_GET, "/v1/pods/:/:", on_elsewhere, 0, "pod"},
     {HTTPD_DELETE, "/v1/pods/:/:", on_elsewhere, 0, "delete"},
     {HTTPD_GET, "/v1/configs", on_elsewhere, 0, "configs"},
     {HTTPD_GET, "/v1/configmaps/:/:", on_elsewhere, 0, "configmap"},

@@ -117,6 +117,38 @@ Test(openapi_cluster, why_warns_of_a_key_that_is_none)
               "%s", str_text(&ops_reply.body));
 }
 
+static void expect_in(const char *word)
+{
+    cr_expect(strstr(str_text(&ops_reply.body), word), "%s in %s", word,
+              str_text(&ops_reply.body));
+}
+
+Test(openapi_cluster, pods_are_shown_as_it_is_described)
+{
+    static const char *const accepts[] = {"", "Accept: text/plain\r\n"};
+    const struct example all = {"get", "/v1/pods", NULL, NULL, 200};
+    const struct example one = {"get", "/v1/pods/{namespace}/{name}", NULL,
+                                NULL, 200};
+    struct operation op;
+    cr_assert(example_operation(&cluster, &op));
+    wait_for_pod(&op);
+    for (size_t i = 0; i < ARRAY_LEN(accepts); i++) {
+        cr_assert(example_operation(&all, &op));
+        cr_expect_eq(ops_send(&op, "/v1/pods", accepts[i], NULL), 200);
+        ops_expect_described(&op, "all");
+        expect_in("lost");
+        cr_expect_eq(ops_send(&op, "/v1/pods?node=no", accepts[i], NULL), 200);
+        cr_expect_not(strstr(str_text(&ops_reply.body), "lost"));
+        cr_assert(example_operation(&one, &op));
+        cr_expect_eq(ops_send(&op, "/v1/pods/ns/lost", accepts[i], NULL), 200);
+        ops_expect_described(&op, "one");
+        expect_in("running");
+        expect_in("node000");
+    }
+    cr_expect_eq(ops_send(&op, "/v1/pods/ns/other", "", NULL), 404);
+    ops_expect_described(&op, "none");
+}
+
 /* Those of the publish listener are the API server's own here. */
 Test(openapi_cluster, all_else_answers_as_it_is_described)
 {
