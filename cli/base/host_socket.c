@@ -42,7 +42,9 @@ static int complain_silent(const struct host_socket *l, const struct error *err)
             "%s: %s\n"
             "This asks the advertiser of this host.  Start it with\n"
             "`biga-advertiser --actuate DIR`, or name its "
-            "DIR/actuator.sock with\n--socket PATH or BIGA_SOCKET.",
+            "DIR/actuator.sock with\n--socket PATH or BIGA_SOCKET.  Where a "
+            "kubelet runs pods (biga-cri), ask the\nextender: biga cards NODE, "
+            "biga ps.",
             path, strerror(errno));
     return cli_fail("no answer from %s: %s\n"
                     "Is the advertiser running that has its --actuate folder "

@@ -1,4 +1,4 @@
-/* biga ps - the pods that were applied: how they fare. */
+/* biga ps - the pods that were applied, or that a cluster has: how they fare. */
 #include <string.h>
 
 #include "cli/base/say.h"
@@ -38,7 +38,9 @@ static void say_pods(struct cli *c, const cJSON *list)
     table_init_columns(&t, pod_columns, ARRAY_LEN(pod_columns));
     cli_add_rows(&t, list, add_pod);
     table_sort(&t);
-    cli_write_rows(c, &t, "No pod was applied: biga apply FILE does.\n");
+    cli_write_rows(c, &t,
+                   "There is no pod: biga apply FILE applies one, in a "
+                   "cluster kubectl does.\n");
 }
 
 static void say_fact(struct cli *c, const char *what, const char *text)
@@ -87,7 +89,8 @@ static void say_pod(struct cli *c, const cJSON *pod)
                  json_number(pod, "pair"));
         say_fact(c, "job", str_text(&job));
     }
-    say_fact(c, "attempt", str_text(&attempt));
+    if (json_number(pod, "attempt") >= 0) /* in a cluster nobody counts */
+        say_fact(c, "attempt", str_text(&attempt));
     say_fact(c, "address", json_text(pod, "address"));
     if (json_true(pod, "deleting"))
         say_fact(c, "deleting", "it is to end");
