@@ -55,9 +55,14 @@ class Beats:
                     pass  # the API server is away
 
 
-def publish(api, node, boot=shapes.BOOT, generation=1):
-    """The slices of a host, over those that are there."""
+def publish(api, node, boot=shapes.BOOT, generation=1, lost=()):
+    """The slices of a host, over those that are there.  lost: cards of it
+    that do not answer."""
     for item in shapes.slices(node, "--hostfile", SHAPE):
+        for device in item["spec"]["devices"]:
+            if device["name"] in lost:
+                device["attributes"]["biga.dev/healthy"] = {"bool": False}
+                device["attributes"]["biga.dev/health"] = {"string": "lost"}
         item["metadata"]["annotations"]["biga.dev/boot-id"] = boot
         item["spec"]["pool"]["generation"] = generation
         name = item["metadata"]["name"]
