@@ -176,6 +176,7 @@ class Place:
         self.init = self.containerd = None
         self.frozen = False
         self.disk_mib = None  # the size of its disk, in memory; None: ours
+        self.bin = None  # where its containerd is; None: the machine's
         for folder in ("lib", "run", "pki"):
             os.makedirs(self.path(folder), exist_ok=True)
 
@@ -234,7 +235,8 @@ class Place:
             self.containerd = Process(
                 self.rack.folder, self.name,
                 [*self.enter(), *self.enter_network(), "containerd", "-c",
-                 self.path("config.toml")])
+                 self.path("config.toml")], {"PATH": os.pathsep.join(
+                     filter(None, (self.bin, os.environ["PATH"])))})
         self.containerd.start()
         return self
 

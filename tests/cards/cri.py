@@ -155,6 +155,11 @@ class Cri:
             if self.tls else s
 
     def call(self, method, request=b"", service="RuntimeService"):
+        """The reply; of several in a stream the first."""
+        return next(self.messages(method, request, service))
+
+    def messages(self, method, request=b"", service="RuntimeService"):
+        """Each message of the reply."""
         path = f"/runtime.v1.{service}/{method}"
         heads = b"".join(header(*h) for h in (
             (":method", "POST"), (":scheme", "http"), (":path", path),
@@ -171,7 +176,10 @@ class Cri:
             reply = Stream(s, replies).talk(body)
         if len(reply) < 5:
             raise CriError(f"{method}: refused")
-        return reply[5:]
+        while reply:
+            end = 5 + struct.unpack(">I", reply[1:5])[0]
+            yield reply[5:end]
+            reply = reply[end:]
 
     # --- what is there --------------------------------------------------------
     def version(self):

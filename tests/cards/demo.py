@@ -136,6 +136,8 @@ def demo(rack, biga):
     show(biga, "delete", "job", "ring")
     biga.wait_gone(JOB)
     say("Deleted: nothing of the job is left on any card.")
+    say()
+    say("The same under a real kubelet, with kubectl: make node-up")
 
 
 def main():

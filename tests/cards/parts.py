@@ -10,9 +10,13 @@ SUM = re.compile(r"\d+ passed, \d+ failed, \d+ skipped$")
 
 
 def _blocks(lines):
-    """What was printed, by checks: each begins with "ok" or "not ok"."""
+    """What was printed, by checks: each begins with "ok" or "not ok"; what
+    comes before them, line by line."""
     block = []
     for line in lines:
+        if not block and line.startswith("#"):
+            yield [line]
+            continue
         if block and line.startswith(("ok ", "not ok ")):
             yield block
             block = []
@@ -27,11 +31,11 @@ def _copy(child, lock):
             print("".join(block), end="", flush=True)
 
 
-def run(parts):
-    """Run this script once with each list of arguments, all at once, and
-    print what they print, check by check; does not return."""
+def run_all(parts, script):
+    """Run a script once with each list of arguments, all at once, and print
+    what they print, check by check; those that failed."""
     children = [subprocess.Popen(
-        [sys.executable, "-B", sys.argv[0], *part], stdin=subprocess.DEVNULL,
+        [sys.executable, "-B", script, *part], stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         for part in parts]
     lock = threading.Lock()
@@ -44,5 +48,10 @@ def run(parts):
     bad = [" ".join(part) for part, child in zip(parts, children)
            if child.wait() != 0]
     for part in bad:
-        print(f"# failed: {sys.argv[0]} {part}")
-    sys.exit(1 if bad else 0)
+        print(f"# failed: {script} {part}")
+    return bad
+
+
+def run(parts):
+    """The same with this script; does not return."""
+    sys.exit(1 if run_all(parts, sys.argv[0]) else 0)

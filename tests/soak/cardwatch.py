@@ -63,16 +63,17 @@ class Tasks(threading.Thread):
             with open(os.path.join(folder, "init.pid"),
                       encoding="utf-8") as f:
                 pid = int(f.read())
+            seen = round(time.monotonic(), 4)  # it ran then, if it runs now
             began = start_time(pid)
             if began is None or self.first.setdefault(key, began) != began:
                 return None
-            seen = round(time.monotonic(), 4)
             old = self.live.get(key)
             if old:
                 return {**old, "seen": seen}
             with open(f"/proc/{pid}/cmdline", "rb") as f:
-                if f.read().startswith(b"runc\0init"):
-                    return None  # it was created, and not started
+                said = f.read()
+            if not said or said.startswith(b"runc\0init"):
+                return None  # it ends; it was created, and not started
             with open(os.path.join(folder, "config.json"),
                       encoding="utf-8") as f:
                 notes = json.load(f).get("annotations", {})

@@ -56,6 +56,17 @@ class Changes:
         return gone
 
 
+def read(path):
+    events = []
+    with open(path, encoding="utf-8") as f:
+        for line in f:
+            try:
+                events.append(json.loads(line))
+            except ValueError:
+                pass  # the last one, of a soak that was killed
+    return events
+
+
 def short(a):
     """What of an allocation is compared."""
     return {key: a[key] for key in ("pod", "node", "cards", "gpus", "need",

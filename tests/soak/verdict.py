@@ -8,7 +8,6 @@ Exit status 1 when something did not hold.  What is written there: record.py;
 who writes it: soak.py and its sides.  A made-up bad history for each of
 these is in test_verdict.py.
 """
-import json
 import os
 import sys
 from collections import Counter
@@ -18,6 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(1, os.path.join(os.path.dirname(HERE), "kube"))
 import measure  # noqa: E402
 import rules  # noqa: E402
+from record import read  # noqa: E402
 
 SHOWN = 30
 STILL = 15.0  # seconds
@@ -39,17 +39,6 @@ class Verdict:
 
     def of(self, *names):
         return [e for e in self.events if e["e"] in names]
-
-
-def read(path):
-    events = []
-    with open(path, encoding="utf-8") as f:
-        for line in f:
-            try:
-                events.append(json.loads(line))
-            except ValueError:
-                pass  # the last one, of a soak that was killed
-    return events
 
 
 def count(events):
