@@ -240,6 +240,21 @@ def for_critest(store, base):
                 [f"{CRI}test-image-tags:{n}" for n in (1, 2, 3)], Cmd=["sh"])
 
 
+# what deploy/examples/job.yaml runs: ends when it is told to, and goes on
+SOLVER = """#!/bin/sh
+trap 'exit 1' TERM
+until [ -e /done ]; do sleep 0.2; done
+echo solved
+"""
+WORKER = "#!/bin/sh\ntrap 'exit 0' TERM\nwhile :; do sleep 1 & wait $!; done\n"
+
+
+def for_examples(store, base):
+    for name, program in (("solver", SOLVER), ("ucc-worker", WORKER)):
+        store.image([base, one_file("bin/" + name, program, 0o755)],
+                    [f"registry.example.org/{name}:1"], Cmd=["/bin/" + name])
+
+
 def make(folder):
     """All of them."""
     store, base = Store(folder), base_layer()
@@ -249,6 +264,7 @@ def make(folder):
     store.image([base, one_file("bin/pause", "#!/bin/sh\nexec sleep 2147483647"
                                 "\n", 0o755)], [PAUSE], Cmd=["/bin/pause"])
     for_critest(store, base)
+    for_examples(store, base)
     store.close()
     return folder
 

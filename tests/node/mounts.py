@@ -42,7 +42,9 @@ def test_volumes(t, p):
             WAIT, volumeMounts=[
                 *mounted(cm="/cm", sec="/sec", token="/token", down="/down",
                          empty="/empty", memory="/memory"),
-                {"name": "cm", "mountPath": "/one/b", "subPath": "b"}],
+                {"name": "cm", "mountPath": "/one/b", "subPath": "b"},
+                {"name": "empty", "mountPath": "/part", "subPath": "in/it"},
+                {"name": "memory", "mountPath": "/mpart", "subPath": "it"}],
             env=[{"name": "A", "valueFrom": {"configMapKeyRef": {
                       "name": p.name("cm"), "key": "a"}}},
                  {"name": "S", "valueFrom": {"secretKeyRef": {
@@ -83,6 +85,8 @@ def test_given(t, p, name):
         assert said == name + "-----BEGIN CERTIFICATE-----\n", said
     with t.check("emptyDir, also in memory and then with a limit"):
         p.sh(name, "echo x >/empty/x; echo y >/memory/y")
+        assert p.sh(name, "cat /empty/x >/part/x; cat /memory/y >/mpart/y; "
+                    "cat /empty/in/it/x /memory/it/y") == "x\ny\n"
         assert "tmpfs" in p.sh(name, "grep ' /memory ' /proc/mounts")
         got = p.k("exec", name, "--", "dd", "if=/dev/zero", "bs=1M",
                   "count=4", "of=/memory/z", check=False)

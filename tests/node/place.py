@@ -83,6 +83,11 @@ class Place:
         return wait_for(f"an Event {reason} of {name}", said)
 
 
+def allocation(found):
+    """What Biga has given a Pod."""
+    return json.loads(found["metadata"]["annotations"]["biga.dev/allocation"])
+
+
 class OnCard(Place):
     """The cards: each pod goes where Biga puts it."""
 
@@ -99,8 +104,7 @@ class OnCard(Place):
 
     def card_of(self, found):
         """The card that Biga has given it."""
-        told = json.loads(found["metadata"]["annotations"]
-                          ["biga.dev/allocation"])["cards"][0]["id"]
+        told = allocation(found)["cards"][0]["id"]
         return next(c for c in self.r.rack.cards if c.id == told)
 
     def here(self, found):
@@ -115,3 +119,25 @@ class OnCard(Place):
 
     def addresses(self, n):
         return min(n, len(self.r.rack.cards))
+
+
+class AtCard(Place):
+    """One card, without Biga: what it would write is written here."""
+
+    CLASS = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass",
+             "metadata": {"name": "xpu"}, "handler": "xpu"}
+
+    def __init__(self, r, card):
+        super().__init__(r)
+        self.card, self.prefix = card, card.name
+        r.c.apply([self.CLASS])
+
+    def dress(self, obj):
+        meta = obj["metadata"]
+        meta["annotations"]["biga.dev/allocation"] = json.dumps({
+            "pod": {"namespace": "default", "name": meta["name"],
+                    "role": "service"},
+            "node": cards.NODE, "cards": [{"id": self.card.id}],
+            "need": {"cores": 1, "memoryMiB": 64}})
+        obj["spec"]["runtimeClassName"] = "xpu"
+        return obj

@@ -125,11 +125,20 @@ def write_cni(place, bridge, pods, gateway):
               encoding="utf-8") as f:
         json.dump({"cniVersion": "0.4.0", "name": "biga",
                    "plugins": plugins}, f)
-    return ('[plugins."io.containerd.grpc.v1.cri".cni]\n'
-            f'  bin_dir = "{CNI}"\n  conf_dir = "{folder}"\n')
+    plugin, binaries_at = ("io.containerd.grpc.v1.cri", f'bin_dir = "{CNI}"') \
+        if config_version(place) == 2 else \
+        ("io.containerd.cri.v1.runtime", f'bin_dirs = ["{CNI}"]')
+    return (f'[plugins."{plugin}".cni]\n'
+            f'  {binaries_at}\n  conf_dir = "{folder}"\n')
 
 
 # --- the host and its runtime ------------------------------------------------
+def config_version(place):
+    """Of the host's containerd, which reads its own; that of a card is what
+    deploy/card-setup writes."""
+    return 3 if place is place.rack.host and place.bin else 2
+
+
 class NodeHost(cards.Host):
     """A host whose containerd has a network for pods."""
 
@@ -144,11 +153,30 @@ class NodeHost(cards.Host):
 [plugins."io.containerd.internal.v1.opt"]
   path = "/var/lib/containerd/opt"
 """
+    CONFIG_3 = """version = 3
+[plugins."io.containerd.cri.v1.images"]
+  snapshotter = "native"
+  use_local_image_pull = true
+[plugins."io.containerd.cri.v1.images".pinned_images]
+  sandbox = "docker.io/library/biga-pause:{version}"
+[plugins."io.containerd.cri.v1.runtime"]
+  restrict_oom_score_adj = {restrict}
+  netns_mounts_under_state_dir = true
+[plugins."io.containerd.internal.v1.opt"]
+  path = "/var/lib/containerd/opt"
+"""
 
     def __init__(self, rack):
         super().__init__(rack)
         for folder in ("log", "sys"):
             os.makedirs(self.path(folder), exist_ok=True)
+
+    def configuration(self):
+        if config_version(self) == 2:
+            return super().configuration()
+        return self.CONFIG_3.format(
+            version=cards.version(),
+            restrict=str(not cards.may_lower_oom()).lower())
 
     def more_mounts(self):
         lines = [f"mount --bind {self.path('log')} /var/log"]
@@ -186,7 +214,9 @@ class NodeRack(cards.Rack):
             url = f"http://{address}:{self.registry_port}"
             f.write(f'server = "{url}"\n[host."{url}"]\n'
                     '  capabilities = ["pull", "resolve"]\n')
-        text = ('[plugins."io.containerd.grpc.v1.cri".registry]\n'
+        plugin = {2: "io.containerd.grpc.v1.cri",
+                  3: "io.containerd.cri.v1.images"}[config_version(place)]
+        text = (f'[plugins."{plugin}".registry]\n'
                 f'  config_path = "{where}"\n')
         if place is self.host:
             text += write_cni(place, BRIDGE, PODS, ADDRESS)
@@ -225,7 +255,7 @@ class NodeCluster(Cluster):
 # --- ways ------------------------------------------------
 class Router:
     """biga-cri between the kubelet and all runtimes.  settings: more of
-    them, by name."""
+    them, by name; None: without that one."""
 
     PROGRAM = os.path.join(cards.BUILD, "biga-cri")
 
@@ -253,7 +283,8 @@ class Router:
         path = self.rig.rack.host.path("biga-cri.conf")
         with open(path, "w", encoding="utf-8") as f:
             f.writelines(f"{name} = {value}\n"
-                         for name, value in self.settings.items())
+                         for name, value in self.settings.items()
+                         if value is not None)
         if self.process is None:
             self.process = self.rig.on_host(
                 "biga-cri", [self.PROGRAM, "--config", path])
@@ -279,14 +310,21 @@ WAYS = {"direct": None, "router": Router}
 class Rig:
     """A node.  way: one of WAYS.  kubelet: members of its configuration that
     are not as ours.  card_pods: cards have a network for pods of their own.
-    stays: it is left to run when the script ends."""
+    stays: it is left to run when the script ends.  versions: what of
+    binaries() is the "kubelet", and the containerd of "host" and "cards",
+    where these are others than usual."""
 
     def __init__(self, n_cards=0, way="direct", folder=None, stays=False,
-                 kubelet=None, card_pods=False, say=None):
+                 kubelet=None, card_pods=False, say=None, versions=None):
         self.rack = NodeRack(n_cards, folder, stays, card_pods)
         self.c = NodeCluster(self.rack.kube())
         self.say = say or (lambda text: None)
         self.changes = kubelet or {}
+        self.versions = {"kubelet": "kubelet", **(versions or {})}
+        for place in self.rack.places:
+            what = "host" if place is self.rack.host else "cards"
+            if what in self.versions:
+                place.bin = binaries(self.versions[what])
         self.way = WAYS[way](self) if WAYS[way] else None
         self.kubelet = self.proxy = self.registry = self.biga = None
 
@@ -397,7 +435,7 @@ class Rig:
             with open(config, "w", encoding="utf-8") as f:
                 json.dump(self.kubelet_config(), f, indent=1)
             self.kubelet = self.on_host("kubelet", [
-                os.path.join(binaries("kubelet"), "kubelet"),
+                os.path.join(binaries(self.versions["kubelet"]), "kubelet"),
                 "--config=" + config, "--hostname-override=" + NODE,
                 "--kubeconfig=" + self.c.kubeconfig(
                     "node-" + NODE, "system:node:" + NODE, ["system:nodes"]),
@@ -426,9 +464,11 @@ class Rig:
         """Biga in the cluster, which places pods on this node's cards."""
         self.biga = lab.Lab(self.c).install()
         self.biga.extender()
+        health = [f"--card-health={self.way.settings['state']}"
+                  "/health/cards.json"] if self.way else []
         self.biga.advertiser(
             NODE, "--hostfile", self.rack.host_file(), "--card-file",
-            self.rack.card_file())
+            self.rack.card_file(), *health)
         self.biga.wait_slices(1)
         self.biga.start_service()
         self.biga.leader()
@@ -444,6 +484,11 @@ class Rig:
         return {"BIGA_SERVER": self.biga.url("read"),
                 "BIGA_CA": self.biga.pki("ca.crt"),
                 "BIGA_TOKEN_FILE": self.biga.write_reader_token()}
+
+    def run_biga(self, *args):
+        """What `biga` prints."""
+        return run(os.path.join(cards.BUILD, "biga"), *args,
+                   env={**os.environ, **self.biga_env()})
 
     # --- what it says ---------------------------------------------------------
     def condition(self, kind="Ready"):
