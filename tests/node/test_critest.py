@@ -10,10 +10,5 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import critest  # noqa: E402
-import parts  # noqa: E402
 
-if sys.argv[1:]:
-    critest.main(["--chosen", *sys.argv[1:]])
-else:
-    critest.rig.require(programs="cri")
-    parts.run([[name] for name in critest.TARGETS])
+critest.main(["--chosen", *sys.argv[1:]])
