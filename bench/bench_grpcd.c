@@ -4,6 +4,11 @@
  * server are a process each.
  *
  *   bench_grpcd [ROUNDS]     (30)
+ *   bench_grpcd ROUNDS DIRECT RELAYED METHOD[=ID]…
+ *
+ * The second asks two sockets that are there instead, such as those of a
+ * container runtime and of biga-cri: each METHOD with an empty request, or with
+ * one whose first field is the text ID.
  *
  * Prints lines: how, bytes, p50 and p99 direct, p50 and p99 through the relay
  * (microseconds), how much more both are, and the ratio of the medians; then
@@ -64,9 +69,8 @@ struct way {
     size_t n;
 };
 
-static void call(struct way *w, size_t size, size_t times)
+static void call(struct way *w, const void *data, size_t size, size_t times)
 {
-    static char data[30000];
     cleanup_str struct str reply = STR_INIT(1 << 20);
     for (size_t i = 0; i < times; i++) {
         int64_t begun = clock_ns();
@@ -83,24 +87,25 @@ static double at(const struct way *w, unsigned percent)
     return (double)w->ns[(w->n - 1) * percent / 100] / 1000;
 }
 
-static void compare(struct way *direct, struct way *relayed, size_t size,
-                    size_t rounds)
+static void compare(struct way *direct, struct way *relayed, const void *data,
+                    size_t size, size_t rounds)
 {
     struct way *both[] = {direct, relayed};
     for (size_t k = 0; k < 2; k++) {
         both[k]->n = 0;
-        call(both[k], size, WARM);
+        call(both[k], data, size, WARM);
         both[k]->n = 0;
     }
     for (size_t i = 0; i < rounds; i++)
         for (size_t k = 0; k < 2; k++)
-            call(both[(i + k) % 2], size, CALLS);
+            call(both[(i + k) % 2], data, size, CALLS);
     for (size_t k = 0; k < 2; k++)
         qsort(both[k]->ns, both[k]->n, sizeof *both[k]->ns, by_size);
-    printf("%-12s %6zu B  direct %6.1f %7.1f  relayed %6.1f %7.1f  more "
+    const char *name = strrchr(relayed->method, '/') + 1;
+    printf("%-18s %6zu B  direct %6.1f %7.1f  relayed %6.1f %7.1f  more "
            "%6.1f %7.1f  ratio %.2f\n",
-           relayed->method, size, at(direct, 50), at(direct, 99),
-           at(relayed, 50), at(relayed, 99), at(relayed, 50) - at(direct, 50),
+           name, size, at(direct, 50), at(direct, 99), at(relayed, 50),
+           at(relayed, 99), at(relayed, 50) - at(direct, 50),
            at(relayed, 99) - at(direct, 99), at(relayed, 50) / at(direct, 50));
 }
 
@@ -139,38 +144,84 @@ static long with_many(struct rpc_client *c, const char *method, pid_t pid)
     return kib;
 }
 
-int main(int argc, char **argv)
+/* A message whose field 1 is that text, of less than 128 bytes. */
+static size_t message_of(const char *id, char ret_data[static 130])
 {
-    size_t rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 30;
-    char *dir = tmpdir_create();
+    size_t len = strlen(id);
+    if (len > 127) {
+        fprintf(stderr, "bench_grpcd: %s: longer than 127 bytes\n", id);
+        exit(2);
+    }
+    ret_data[0] = 1 << 3 | 2;
+    ret_data[1] = (char)len;
+    memcpy(ret_data + 2, id, len);
+    return 2 + len;
+}
+
+static void compare_methods(struct way *direct, struct way *relayed,
+                            char **methods, size_t rounds)
+{
+    for (; *methods; methods++) {
+        char data[130];
+        size_t size = 0;
+        char *id = strchr(*methods, '=');
+        if (id) {
+            *id++ = '\0';
+            size = message_of(id, data);
+        }
+        direct->method = relayed->method = *methods;
+        compare(direct, relayed, data, size, rounds);
+    }
+}
+
+/* Of servers of our own, below dir. */
+static void compare_own(struct way *direct, struct way *relayed,
+                        const char *dir, size_t rounds)
+{
+    static const char *const ways[] = {"/r.R/Echo", "/r.Peek/Echo",
+                                       "/r.Edit/Echo"};
+    static char data[30000];
     cleanup_free char *far = xasprintf("%s/far", dir);
     cleanup_free char *near = xasprintf("%s/near", dir);
     pid_t server = serve(far, NULL), relay = serve(near, far);
-    struct way direct = {"/t.T/Echo", open_when_there(far), NULL, 0};
-    struct way relayed = {"/r.R/Echo", open_when_there(near), NULL, 0};
-    static const char *const ways[] = {"/r.R/Echo", "/r.Peek/Echo",
-                                       "/r.Edit/Echo"};
-    direct.ns = xcalloc(rounds * CALLS + WARM, sizeof *direct.ns);
-    relayed.ns = xcalloc(rounds * CALLS + WARM, sizeof *relayed.ns);
+    direct->method = "/t.T/Echo";
+    direct->client = open_when_there(far);
+    relayed->client = open_when_there(near);
     printf("RSS at rest %ld KiB\n", resident_kib(relay));
     for (size_t i = 0; i < ARRAY_LEN(ways); i++)
         for (size_t k = 0; k < SIZES; k++) {
-            relayed.method = ways[i];
-            compare(&direct, &relayed, sizes[k], rounds);
+            relayed->method = ways[i];
+            compare(direct, relayed, data, sizes[k], rounds);
         }
     printf("RSS with %d relayed %ld KiB", MANY,
-           with_many(relayed.client, "/r.R/Keep", relay));
+           with_many(relayed->client, "/r.R/Keep", relay));
     printf(", with %d blocked %ld KiB", MANY,
-           with_many(relayed.client, "/t.T/Wait", relay));
+           with_many(relayed->client, "/t.T/Wait", relay));
     printf(", after %ld KiB\n", resident_kib(relay));
     (void)kill(relay, SIGKILL);
     (void)kill(server, SIGKILL);
     while (wait(NULL) > 0)
         ;
+}
+
+int main(int argc, char **argv)
+{
+    size_t rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 30;
+    struct way direct = {NULL, NULL, NULL, 0}, relayed = direct;
+    direct.ns = xcalloc(rounds * CALLS + WARM, sizeof *direct.ns);
+    relayed.ns = xcalloc(rounds * CALLS + WARM, sizeof *relayed.ns);
+    if (argc > 4) {
+        direct.client = rpc_open(argv[2]);
+        relayed.client = rpc_open(argv[3]);
+        compare_methods(&direct, &relayed, argv + 4, rounds);
+    } else {
+        char *dir = tmpdir_create();
+        compare_own(&direct, &relayed, dir, rounds);
+        tmpdir_remove(dir);
+    }
     rpc_close(direct.client);
     rpc_close(relayed.client);
     free(direct.ns);
     free(relayed.ns);
-    tmpdir_remove(dir);
     return 0;
 }
