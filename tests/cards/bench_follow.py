@@ -1,141 +1,194 @@
 #!/usr/bin/env python3
-"""How fast a log comes from a card into the kubelet's file, and how late a
-line: the copier of biga-cri, in turn with `biga logs` of the same log.
+"""How fast a log comes from a card into the kubelet's file, what that costs,
+and how late a line is: the copier of biga-cri.
 
     bench_follow.py [ROUNDS]
 
-Prints the bytes of the log as the container wrote it and as the card has it,
-the medians of both in MB/s of the latter and of the former, and their ratio
-in bytes of what was written; then how many ms late lines were that come every
-10 ms and every 500 ms: median, 99th percentile, worst.  Tabs are between.
+Rows, with tabs between.  Medians of ROUNDS, taken in turn:
+
+    read   a log that is there, in MB/s, and by hand: the same bytes by ExecSync
+           calls of `biga-card log`, in pieces of 8 MiB; their ratio
+    write  one that a container writes meanwhile, in MB/s from its start until
+           all is here, and until the card's containerd has written it; their
+           ratio
+    cpu    of `read`, in seconds of a processor for a GB: the copier, the card
+           (its containerd, the shim, commands in the helper), and the card
+           when it is read by hand
+    late   with lines of every 10 ms and of every 500 ms: ms from the card's
+           file to the kubelet's, median, 99th percentile, worst; and how much
+           of a processor copier and card took, in percent
+
 Status 77 where there can be no cards, with the reason.
 """
-import datetime
 import os
 import statistics
-import subprocess
 import sys
+import threading
 import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cards  # noqa: E402
-import fleet  # noqa: E402
 import follow  # noqa: E402
-from node import Node, service  # noqa: E402
 from proc import wait_for  # noqa: E402
 
-LINES = 500000
+LINES = 1000000
 LINE = "%09d what a pod has to say, which is about as long as lines of " \
     "logs are, and a bit longer"
-SIZE = len(LINE % 0 + "\n") * LINES
-N_LATE = {"0.01": 600, "0.5": 30}
+PIECE = 8 << 20
+LATE = {0.01: 600, 0.5: 30}  # so many lines of each pause
+HZ = os.sysconf("SC_CLK_TCK")
+
+
+def spent(pid, children=False):
+    """Seconds of a processor; children: those that it has waited for."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+        fields = f.read().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15 if children else 13])) / HZ
+
+
+class Bench:
+    def __init__(self, rack):
+        self.card = card = rack.cards[0]
+        self.helper = follow.run_helper(card)
+        self.copier = follow.Follow(rack, card, self.helper).start()
+        self.shims = [pid for pid in card.members() if name(pid) ==
+                      "containerd-shim"]
+        self.n = 0
+
+    def used(self):
+        """(copier, card) in seconds of a processor."""
+        return spent(self.copier.process.pid), \
+            spent(self.card.containerd.pid) + sum(
+                spent(pid, children=True) for pid in self.shims)
+
+    def file(self, name_):
+        """(where it is on the card, and where that is here)"""
+        remote = follow.log_path(name_, "main.log")
+        here = self.card.seen(remote[1:])
+        os.makedirs(os.path.dirname(here), exist_ok=True)
+        return remote, here
+
+    def copy(self, remote, size):
+        """Seconds until all is here."""
+        began = time.perf_counter()
+        self.n += 1
+        self.copier.add(f"{self.n}.log", remote)
+        wait_for("all is here", lambda: os.path.getsize(
+            self.copier.path(f"{self.n}.log")) >= size, every=0.005)
+        return time.perf_counter() - began
+
+    def by_hand(self, remote, size):
+        began, at = time.perf_counter(), 0
+        while at < size:  # it gives whole lines
+            status, out, said = self.card.cri().exec(
+                self.helper, "/biga-card", "log", remote, str(at), str(PIECE))
+            assert status == 0 and out, said
+            at += len(out)
+        return time.perf_counter() - began
+
+    def read(self, remote, size):
+        """(MB/s, by hand, copier's seconds for a GB, card's, by hand)"""
+        before = self.used()
+        took = self.copy(remote, size)
+        between = self.used()
+        hand = self.by_hand(remote, size)
+        after = self.used()
+        copier, card = (b - a for a, b in zip(before, between))
+        return size / took / 1e6, size / hand / 1e6, copier / size * 1e9, \
+            card / size * 1e9, (after[1] - between[1]) / size * 1e9
+
+    def write(self, n):
+        """(MB/s until all is here, until it is written there)"""
+        remote, here = self.file(f"write{n}")
+        self.copier.add(f"write{n}.log", remote)
+        copied = self.copier.path(f"write{n}.log")
+        began = time.perf_counter()
+        made = self.card.cri().run_container(
+            follow.pod(self.card, f"write{n}"), "main",
+            "docker.io/library/busybox:static", ("sh", "-c", WRITE))
+        follow.wait_exited(self.card, made)
+        written = time.perf_counter() - began
+        size = os.path.getsize(here)
+        wait_for("all is here", lambda: os.path.getsize(copied) == size,
+                 every=0.005)
+        took = time.perf_counter() - began
+        return size / took / 1e6, size / written / 1e6
+
+    def late(self, pause):
+        remote, here = self.file(f"late{pause}")
+        self.copier.add(f"late{pause}.log", remote)
+        writer = threading.Thread(target=tell, args=(here, pause))
+        before, began = self.used(), time.perf_counter()
+        writer.start()
+        late, rest = [], b""
+        with open(self.copier.path(f"late{pause}.log"), "rb") as f:
+            while len(late) < LATE[pause]:
+                rest += f.read()
+                now = time.time()
+                *lines, rest = rest.split(b"\n")
+                late += [1000 * (now - float(line)) for line in lines]
+                time.sleep(0.002)
+        writer.join()
+        used = [100 * (b - a) / (time.perf_counter() - began)
+                for a, b in zip(before, self.used())]
+        late.sort()
+        return [late[int(len(late) * part)] for part in (.5, .99)] + [
+            late[-1], *used]
+
 
 WRITE = f"""
-awk 'BEGIN {{ for (i = 0; i < {LINES}; i++) printf "{LINE}\\n", i }}'
-echo done >/ended; sleep 100000"""
+awk 'BEGIN {{ for (i = 0; i < {LINES}; i++) printf "{LINE}\\n", i }}'"""
 
 
-def by_biga(node):
-    began = time.perf_counter()
-    with subprocess.Popen(
-            [fleet.program("biga"), "logs", "writer", "--limit-bytes",
-             str(1 << 40)], stdout=subprocess.PIPE,
-            env={**os.environ, **node.env()}) as logs:
-        size = 0
-        while piece := logs.stdout.read(1 << 20):
-            size += len(piece)
-    assert logs.returncode == 0 and size == SIZE, (logs.returncode, size)
-    return SIZE / (time.perf_counter() - began) / 1e6
+def tell(path, pause):
+    """Write when each line is written."""
+    with open(path, "w", buffering=1, encoding="ascii") as f:
+        for _ in range(LATE[pause]):
+            f.write(f"{time.time():.6f}\n")
+            time.sleep(pause)
 
 
-def by_copier(copier, n, remote, size):
-    """The file is still open there: what counts is when all is here."""
-    began = time.perf_counter()
-    key = f"{n}.log"
-    copier.add(key, remote)
-    wait_for("all is here",
-             lambda: os.path.getsize(copier.path(key)) == size, every=0.005)
-    return size / (time.perf_counter() - began) / 1e6
+def name(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8") as f:
+            return f.read().strip()
+    except OSError:
+        return ""
 
 
-def lateness(card, copier, pause):
-    """How late lines are, in ms, by the time that the card's logger gave
-    them; the machine's clock is the same."""
-    name, key = f"late{pause}", f"late{pause}.log"
-    remote = follow.log_path(name, "main.log")
-    copier.add(key, remote)
-    card.cri().run_container(
-        follow.pod(card, name), "main", "docker.io/library/busybox:static",
-        ("sh", "-c", f"for i in $(seq {N_LATE[pause]}); do "
-         f"echo line $i; sleep {pause}; done"))
-    late, rest = [], b""
-    with open(copier.path(key), "rb") as f:
-        while len(late) < N_LATE[pause]:
-            rest += f.read()
-            now = time.time()
-            *lines, rest = rest.split(b"\n")
-            late += [1000 * (now - when(line)) for line in lines]
-            time.sleep(0.0005)
-    late = sorted(late[1:])  # the first waits for its container's start
-    return [f"{late[int(len(late) * part)]:.0f}" for part in (.5, .99)] \
-        + [f"{late[-1]:.0f}"]
+def row(what, *figures):
+    print(what, *(f"{f:.2f}" if f < 10 else f"{f:.0f}" for f in figures),
+          sep="\t", flush=True)
 
 
-def when(line):
-    text = line.split(b" ", 1)[0].decode()
-    head, _, zone = text.partition(".")
-    digits = len(zone) - len(zone.lstrip("0123456789"))
-    offset = zone[digits:].replace("Z", "+00:00")
-    return datetime.datetime.fromisoformat(head + offset).timestamp() \
-        + float("0." + zone[:digits])
-
-
-def has_all(path):
-    if os.path.getsize(path) < SIZE:
-        return False
-    with open(path, "rb") as f:
-        f.seek(-200, os.SEEK_END)
-        return f.read().endswith((LINE % (LINES - 1) + "\n").encode())
+def medians(rounds):
+    return [statistics.median(column) for column in zip(*rounds)]
 
 
 def main():
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     why = cards.lacking()
     if why:
         print(why, file=sys.stderr)
         return 77
+    cards.require()
     with cards.Rack(1, host=False) as rack:
         rack.start()
-        node = Node(rack).start()
-        card = rack.cards[0]
-        node.apply([service("writer", args=("sh", "-c", WRITE))])
-        node.wait_state(["writer"], "running")
-        logs = f"pods/{node.pods()['writer']['uid']}/logs/"
-        remote = os.path.join(follow.STORE, wait_for(
-            "its log is there", lambda: next(
-                f for f in card.files() if f.startswith(logs + "main"))))
-        there = card.seen(remote[1:])
-
-        wait_for("it has written", lambda: has_all(there))
-        size = os.path.getsize(there)
-        helper = next(c["id"] for c in card.cri().containers()
-                      if c["name"] == "helper")
-        copier = follow.Follow(rack, card, helper).start()
-        by_biga(node)  # all is warm then
-        found = [(by_copier(copier, n, remote, size), by_biga(node))
-                 for n in range(rounds)]
-        copier.stop()
-        copier.added.clear()
-        copied, told = (statistics.median(x) for x in zip(*found))
-        print(SIZE, size, f"{copied:.1f}", f"{told:.1f}",
-              f"{copied * SIZE / size / told:.2f}", sep="\t", flush=True)
-        copier.start()
-        for pause in N_LATE:
-            print(pause, *lateness(card, copier, pause), *copier.count(),
-                  sep="\t", flush=True)
-        copier.stop()
-        node.stop()
+        bench = Bench(rack)
+        writes = [bench.write(n) for n in range(rounds)]
+        remote, here = bench.file("write0")
+        size = os.path.getsize(here)
+        bench.by_hand(remote, size)  # all is warm then
+        got, hand, *cpu = medians([bench.read(remote, size)
+                                   for _ in range(rounds)])
+        row("read", got, hand, got / hand)
+        got, written = medians(writes)
+        row("write", got, written, got / written)
+        row("cpu", *cpu)
+        for pause in LATE:
+            row(f"late {pause}", *bench.late(pause))
+        bench.copier.stop()
     return 0
 
 
