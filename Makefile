@@ -80,7 +80,10 @@ BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
 E2E   := $(wildcard tests/e2e/*.sh)
 KUBE  := $(wildcard tests/kube/test_*.py)
 CARDS := $(wildcard tests/cards/test_*.py)
-NODE  := $(wildcard tests/node/test_*.py)
+VERSIONS := tests/node/test_versions.py
+# without Biga: what test_router does on the host, too
+DIRECT := $(if $(NODE_FULL),,tests/node/test_direct.py)
+NODE  := $(filter-out $(VERSIONS) $(DIRECT),$(wildcard tests/node/test_*.py))
 NAMES := $(if $(wildcard advertiser/main.c),biga-advertiser) \
          $(if $(wildcard router/main.c),biga-cri) \
          $(if $(wildcard extender/main.c),biga-extender) \
@@ -102,7 +105,8 @@ FP := build-fp
 .DEFAULT_GOAL := all
 .PHONY: all programs card objects setup help demo test test-unit test-e2e lint \
         test-kube kube-up kube-down test-cards cards-up cards-down \
-        test-node node-binaries node-up node-down critest bench-kube storm-kube soak bench fuzz race asan \
+        test-node test-versions node-binaries node-up node-down critest \
+        bench-node bench-kube storm-kube soak bench fuzz race asan \
         failpoints instrumented install uninstall deb docs man format \
         format-check clean
 .SECONDARY:
@@ -273,15 +277,23 @@ node-binaries:
 	@scripts/setup --node || true
 	@for what in '' kubelet cri; do \
 	    tests/kube/binaries $$what >/dev/null || [ $$? = 77 ] || exit 1; done
-test-node: programs node-binaries
+test-node: programs $(FP)/biga-cri node-binaries
 	@env -u MAKEFLAGS -u MAKELEVEL scripts/run-tests --node $(NODE)
-# all specs, at all targets: some minutes each
+bench-node: programs node-binaries $(BUILD)/bench/bench_grpcd
+	@tests/node/bench_router.py
+# all specs, at all targets at the same time: some minutes
 critest: programs node-binaries
 	@tests/node/critest.py $(CRITEST_ARGS)
 node-up: programs node-binaries
 	@tests/node/up $(BUILD)/node --biga $(NODE_ARGS)
 node-down:
 	@tests/node/down $(BUILD)/node
+# other versions of kubelet and containerd, which take minutes to build
+test-versions: programs node-binaries
+	@for what in kubelet-1.36 containerd-2; do \
+	    tests/kube/binaries $$what >/dev/null || [ $$? = 77 ] || exit 1; done
+	@env -u MAKEFLAGS -u MAKELEVEL TEST_TIMEOUT=1800 \
+	    scripts/run-tests --node $(VERSIONS)
 
 # All at once, with faults, for $SOAK_SECONDS (60); $SOAK_SEED repeats a run.
 soak: programs
@@ -432,6 +444,7 @@ define HELP
   demo          build and run the demo; DEMO_ARGS=--once ends by itself
   test          all tests; test-unit, test-e2e: parts of them
   test-kube     tests against a real control plane; builds it with Go, once
+  bench-node    what biga-cri costs pods of the host, under a real kubelet
   bench-kube    pods per second of kube-scheduler with Biga and without
   storm-kube    5,000 pods come and go at random; nothing is given twice
   kube-up       start a cluster with Biga in it; kube-down ends it;
@@ -440,11 +453,14 @@ define HELP
   cards-up      start a host and eight cards and leave them; cards-down ends
                 them; CARDS_ARGS go to tests/cards/up
   test-node     tests of a node with a real kubelet; needs root and Go
+  test-versions the short of it with the kubelet of the minor release before,
+                containerd 2.x and gates of the kubelet; builds them, once
   node-up       start a node with a kubelet, two cards and a cluster with Biga
                 and leave them; node-down ends them; NODE_ARGS go to
                 tests/node/up
-  critest       Kubernetes' tests of container runtimes, all of them;
-                CRITEST_ARGS=host: at that target alone
+  critest       Kubernetes' tests of container runtimes, all of them, on host
+                and card, with biga-cri and without; CRITEST_ARGS=router-card:
+                on a card with it alone
   soak          faults in all of it at once for SOAK_SECONDS (60), by root;
                 SOAK_SEED=N repeats a run, SOAK_ARGS=cards does a part
   lint          layers, sizes, warnings of gcc and clang, cppcheck, documents
