@@ -116,11 +116,12 @@ static void on_pods(struct httpd_request *rq, void *ctx)
     bool more = true;
     for (size_t i = 0; i < n; i++) {
         const struct cluster_ps_pod *p = list[i];
-        more = more && (!passes(rq, state, p) ||
-                        page_next(&page, p->namespace, p->name));
-        if (more && passes(rq, state, p) && page.text)
+        bool wanted = more && passes(rq, state, p);
+        if (wanted)
+            more = page_next(&page, p->namespace, p->name);
+        if (wanted && more && page.text)
             add_row(p, s, &page.table);
-        else if (more && passes(rq, state, p))
+        else if (wanted && more)
             show_pod(p, s, page.out);
         cluster_ps_pod_unref(list[i]);
     }
