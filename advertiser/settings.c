@@ -140,8 +140,8 @@ static const struct conf_setting settings[] = {
     SETTING(CONF_LIST, "allow", allow,
             "With --actuate: the rights that pods may ask for beyond those "
             "of every pod: privileged, host-pid, host-ipc, a capability such "
-            "as NET_ADMIN, or ALL of these. Pods that ask for more are "
-            "refused. Default: none.",
+            "as NET_ADMIN, or ALL for every capability, but not "
+            "privileged. Pods that ask for more are refused. Default: none.",
             .metavar = "RIGHT,…"),
     SETTING(CONF_CHOICE, "log-level", log_level,
             "The least important events to log. Default: info, with --fleet "

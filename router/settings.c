@@ -84,8 +84,8 @@ static const struct conf_setting settings[] = {
     TEXT("allow", allow,
          "The rights that pods on remotes may ask for beyond those of every "
          "pod: privileged, host-pid, host-ipc, a capability such as "
-         "NET_ADMIN, or ALL of these. Pods that ask for more are refused. "
-         "Default: none.",
+         "NET_ADMIN, or ALL for every capability, but not privileged. "
+         "Pods that ask for more are refused. Default: none.",
          .metavar = "RIGHT,…"),
     SETTING(
         CONF_LIST, "host-paths", host_paths,

@@ -93,7 +93,7 @@ int rights_parse(const char *text, struct rights *ret_rights, struct error *err)
             return error_set(err, EINVAL,
                              "has \"%.*s\", must be privileged, host-pid, "
                              "host-ipc, a capability as in NET_ADMIN, or ALL "
-                             "of these",
+                             "for every capability",
                              (int)(size < 48 ? size : 48), text);
         r.capabilities |= one;
         text += size + (text[size] == ',');

@@ -16,8 +16,8 @@ struct rights {
 };
 
 /* What is granted: words with "," between, "privileged", "host-pid",
- * "host-ipc", a capability as in "NET_ADMIN", or "ALL" of them; NULL or "":
- * nothing.  -EINVAL names the word. */
+ * "host-ipc", a capability as in "NET_ADMIN", or "ALL" for every one;
+ * NULL or "": nothing.  -EINVAL names the word. */
 int rights_parse(const char *text, struct rights *ret_rights,
                  struct error *err);
 
