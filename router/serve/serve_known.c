@@ -64,19 +64,19 @@ static const struct known_container *find_container(void *ctx, const char *id)
         .log_path = found->log_path,
         .made = found->mounts,
         .created_ns = made_ns(found),
-        .now_ns = k->known.now_ns,
+        .now_ns = k->now_ns,
     };
     return c;
 }
 
 void knowing_init(struct knowing *k, struct far *far)
 {
-    *k = (struct knowing){.far = far, .view = keep_view(far->s->keep)};
-    k->known =
-        (struct known){.sandbox = find_sandbox,
-                       .container = find_container,
-                       .ctx = k,
-                       .now_ns = (clock_wall_s() + 1) * INT64_C(1000000000)};
+    *k = (struct knowing){
+        .far = far,
+        .view = keep_view(far->s->keep),
+        .known = {find_sandbox, find_container, k},
+        .now_ns = (clock_wall_s() + 1) * INT64_C(1000000000),
+    };
 }
 
 void knowing_fini(struct knowing *k)

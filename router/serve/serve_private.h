@@ -104,6 +104,7 @@ struct knowing {
     struct keep_view *view;
     struct arena arena;
     struct known known; /* to be handed over */
+    int64_t now_ns;     /* the end of this second */
 };
 void knowing_init(struct knowing *k, struct far *far);
 void knowing_fini(struct knowing *k);

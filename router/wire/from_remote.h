@@ -7,7 +7,7 @@
  * name, and takes hooks from annotations.  Every known field is checked to be
  * of its type and to be UTF-8, because one that is not would make the kubelet
  * refuse all of a list.  Fields that are newer than Biga are copied as they
- * are; in lists, stats and events, of these only numbers, for the same reason.
+ * are; in lists and stats, of these only numbers, for the same reason.
  *
  * All append to `out`, a soft text with a cap; 0, -EPROTO that names what is
  * wrong, -EMSGSIZE (the cap), or -ENOMEM. */
@@ -78,7 +78,6 @@ struct known {
     const struct known_sandbox *(*sandbox)(void *ctx, const char *id);
     const struct known_container *(*container)(void *ctx, const char *id);
     void *ctx;
-    int64_t now_ns; /* of events: when they happened; 0: as the remote says */
 };
 
 /* PodSandboxStatus and ContainerStatus.  One about another id than asked for

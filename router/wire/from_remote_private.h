@@ -23,8 +23,8 @@ int from_remote_take_id(enum fields_message m, struct proto_bytes message,
 int from_remote_add_object(enum fields_message m, struct proto_bytes message,
                            const struct object *o, struct str *out,
                            struct error *err);
-/* A status that is a message within, as in events; one that is about nothing
- * known is left out, and of containers one of another sandbox. */
+/* A container's status within its sandbox's; one that is not known, or of
+ * another sandbox, is left out. */
 int from_remote_add_container(const struct proto_field *status,
                               const struct known *known,
                               const struct known_sandbox *sandbox,

@@ -33,7 +33,7 @@ static const struct known_container *find_container(void *ctx, const char *id)
     (void)ctx;
     return strcmp(id, container.id) == 0 ? &container : NULL;
 }
-static const struct known known = {find_sandbox, find_container, NULL, 0};
+static const struct known known = {find_sandbox, find_container, NULL};
 
 struct told {
     size_t n;

@@ -32,7 +32,7 @@ static const struct known_container *find_container(void *ctx, const char *id)
             return &containers[i];
     return NULL;
 }
-static const struct known known = {find_sandbox, find_container, NULL, 0};
+static const struct known known = {find_sandbox, find_container, NULL};
 
 static void add_value(struct str *m, uint32_t number, uint64_t value)
 {
