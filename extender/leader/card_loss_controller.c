@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "extender/leader/card_losses.h"
+#include "extender/leader/pod_condition.h"
 #include "lib/base/jwrite.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
@@ -34,39 +35,22 @@ struct card_loss_controller {
 
 /* --- calls ---------------------------------------------------------------- */
 
-static void add_pod(struct str *body, const struct card_losses_action *a)
-{
-    jwrite_text(body, "name", a->name);
-    jwrite_text(body, "namespace", a->namespace);
-}
-
-/* Server-side apply of one condition, which only Biga owns. */
 static int tell(struct card_loss_controller *c,
                 const struct card_losses_action *a, struct error *err)
 {
-    char at[CLOCK_UTC_MAX];
-    cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
-    cleanup_str struct str body = STR_INIT(BODY_MAX_BYTES);
-    clock_format_utc(a->at_s, at);
-    kube_path_object(&path, "/api/v1", a->namespace, "pods", a->name);
-    str_add(&path, "/status?fieldManager=biga-card-lost&force=true");
-    str_add(&body, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{");
-    add_pod(&body, a);
-    jwrite_text(&body, "uid", a->uid);
-    str_addf(&body,
-             "},\"status\":{\"conditions\":[{\"type\":\"" KUBE_POD_CARD_LOST
-             "\",\"status\":\"%s\",\"reason\":\"%s\","
-             "\"lastTransitionTime\":\"%s\"",
-             a->kind == CARD_LOSSES_LOST ? "True" : "False", a->reason, at);
-    jwrite_text(&body, "message", a->text);
-    str_add(&body, "}]}}");
-    const struct kube_request request = {.method = "PATCH",
-                                         .path = str_text(&path),
-                                         .type = KUBE_APPLY,
-                                         .body = body.data,
-                                         .body_size = body.size,
-                                         .timeout_ms = CARD_LOSS_CALL_MS};
-    return kube_call(c->client, &request, &c->answer, err);
+    const struct pod_condition lost = {
+        .namespace = a->namespace,
+        .name = a->name,
+        .uid = a->uid,
+        .manager = "biga-card-lost",
+        .type = KUBE_POD_CARD_LOST,
+        .is_true = a->kind == CARD_LOSSES_LOST,
+        .reason = a->reason,
+        .message = a->text,
+        .since_s = a->at_s,
+    };
+    return pod_condition_apply(c->client, &lost, CARD_LOSS_CALL_MS, &c->answer,
+                               err);
 }
 
 /* By the Eviction API, so that PodDisruptionBudgets hold.  The pod stays until
@@ -81,7 +65,8 @@ static int evict(struct card_loss_controller *c,
     str_add(&path, "/eviction");
     str_add(&body, "{\"apiVersion\":\"policy/v1\",\"kind\":\"Eviction\","
                    "\"metadata\":{");
-    add_pod(&body, a);
+    jwrite_text(&body, "name", a->name);
+    jwrite_text(&body, "namespace", a->namespace);
     str_add(&body, "},\"deleteOptions\":{\"preconditions\":{");
     jwrite_text(&body, "uid", a->uid);
     str_add(&body, "}}}");

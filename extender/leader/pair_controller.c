@@ -4,10 +4,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "extender/leader/pod_condition.h"
 #include "extender/pods/buddy.h"
-#include "lib/base/jwrite.h"
+#include "lib/base/str.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
 #include "lib/kube/client.h"
@@ -34,13 +34,12 @@ struct pair_controller {
 
 static int call(struct pair_controller *p, const char *method,
                 const struct str *path, const struct str *body,
-                enum kube_body type, struct http_answer *answer,
-                struct error *err)
+                struct http_answer *answer, struct error *err)
 {
     struct kube_request request = {
         .method = method,
         .path = str_text(path),
-        .type = type,
+        .type = KUBE_JSON,
         .body = body ? body->data : NULL,
         .body_size = body ? body->size : 0,
         .timeout_ms = PAIR_CONTROLLER_CALL_MS,
@@ -58,38 +57,33 @@ static int delete_pod(struct pair_controller *p,
                    "\"preconditions\":{\"uid\":");
     str_add_json(&body, a->uid);
     str_add(&body, "}}");
-    int r = call(p, "DELETE", &path, &body, KUBE_JSON, &p->answer, err);
+    int r = call(p, "DELETE", &path, &body, &p->answer, err);
     /* another pod has the name now: the one that was meant is gone */
     return r == -EBUSY ? -ENOENT : r;
 }
 
-/* Server-side apply of one condition of a pod's status, which only Biga
- * owns. */
+/* Of the pod that the action is about. */
 static int apply_condition(struct pair_controller *p,
-                           const struct pair_rules_action *a, const char *type,
-                           bool is_true, const char *reason,
-                           const char *message, struct error *err)
+                           const struct pair_rules_action *a,
+                           struct pod_condition *c, struct error *err)
 {
-    char now[CLOCK_UTC_MAX];
-    cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
-    cleanup_str struct str body = STR_INIT(8192);
-    clock_format_utc((int64_t)time(NULL), now);
-    kube_path_object(&path, "/api/v1", a->namespace, "pods", a->name);
-    str_addf(&path, "/status?fieldManager=biga-%s&force=true",
-             a->kind == PAIR_RULES_MARK ? "paired" : "xpu-ready");
-    str_add(&body, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{");
-    jwrite_text(&body, "name", a->name);
-    jwrite_text(&body, "uid", a->uid);
-    str_addf(&body,
-             "},\"status\":{\"conditions\":[{\"type\":\"%s\",\"status\":"
-             "\"%s\",\"reason\":\"%s\",\"lastTransitionTime\":\"%s\","
-             "\"message\":",
-             type, is_true ? "True" : "False", reason, now);
-    str_add_json(&body, message);
-    str_add(&body, "}]}}");
-    int r = call(p, "PATCH", &path, &body, KUBE_APPLY, &p->answer, err);
-    /* with a uid, an apply to a pod that is gone, or another one, conflicts */
-    return r == -EBUSY ? -ENOENT : r;
+    c->namespace = a->namespace;
+    c->name = a->name;
+    c->uid = a->uid;
+    c->since_s = clock_wall_s();
+    return pod_condition_apply(p->client, c, PAIR_CONTROLLER_CALL_MS,
+                               &p->answer, err);
+}
+
+static int mark(struct pair_controller *p, const struct pair_rules_action *a,
+                struct error *err)
+{
+    struct pod_condition paired = {.manager = "biga-paired",
+                                   .type = KUBE_POD_PAIRED,
+                                   .is_true = true,
+                                   .reason = "HostPod",
+                                   .message = a->host_uid};
+    return apply_condition(p, a, &paired, err);
 }
 
 static int get(struct pair_controller *p, const char *namespace,
@@ -98,7 +92,7 @@ static int get(struct pair_controller *p, const char *namespace,
 {
     cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
     kube_path_object(&path, "/api/v1", namespace, kind, name);
-    return call(p, "GET", &path, NULL, KUBE_JSON, answer, err);
+    return call(p, "GET", &path, NULL, answer, err);
 }
 
 static int post_buddy(struct pair_controller *p,
@@ -119,7 +113,7 @@ static int post_buddy(struct pair_controller *p,
     if (r < 0)
         return error_wrap(err, "PodTemplate %s", a->buddy);
     kube_path_object(&path, "/api/v1", a->namespace, "pods", NULL);
-    return call(p, "POST", &path, &body, KUBE_JSON, &p->answer, err);
+    return call(p, "POST", &path, &body, &p->answer, err);
 }
 
 /* The name is taken: 0 by the xPU pod that was made for this host pod (the
@@ -201,8 +195,12 @@ static void post_event(struct pair_controller *p,
 static int tell(struct pair_controller *p, const struct pair_rules_action *a,
                 struct error *err)
 {
-    int r = apply_condition(p, a, KUBE_POD_XPU_READY, a->ready, a->reason,
-                            a->text, err);
+    struct pod_condition ready = {.manager = "biga-xpu-ready",
+                                  .type = KUBE_POD_XPU_READY,
+                                  .is_true = a->ready,
+                                  .reason = a->reason,
+                                  .message = a->text};
+    int r = apply_condition(p, a, &ready, err);
     if (r == 0 && strcmp(a->reason, "XpuPodGone") == 0)
         post_event(p, a, EVENTS_XPU_POD_GONE, a->text);
     else if (r == 0 && strcmp(a->reason, "XpuPodFailed") == 0)
@@ -261,8 +259,7 @@ static int carry_out(struct pair_controller *p, struct pair_rules_action *a)
         r = make(p, a, &err);
         break;
     case PAIR_RULES_MARK:
-        r = apply_condition(p, a, KUBE_POD_PAIRED, true, "HostPod", a->host_uid,
-                            &err);
+        r = mark(p, a, &err);
         break;
     case PAIR_RULES_TELL:
         r = tell(p, a, &err);
