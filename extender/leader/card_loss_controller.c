@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "extender/leader/card_losses.h"
 #include "extender/leader/pod_condition.h"
@@ -85,11 +84,8 @@ static void post_event(struct card_loss_controller *c,
                        const struct card_losses_action *a,
                        enum events_reason reason, const char *text)
 {
-    struct demand pod = {0};
-    memcpy(pod.namespace, a->namespace, sizeof pod.namespace);
-    memcpy(pod.name, a->name, sizeof pod.name);
-    memcpy(pod.uid, a->uid, sizeof pod.uid);
-    events_post(c->config.events, &pod, reason, text);
+    const struct events_pod pod = {a->namespace, a->name, a->uid};
+    events_post_named(c->config.events, &pod, reason, text);
 }
 
 static void tell_kept(struct card_loss_controller *c,

@@ -140,7 +140,7 @@ static void make_key(const char *uid, enum events_reason reason,
     (void)snprintf(key, KEY_MAX, "%.*s/%d", DEMAND_UID_MAX, uid, (int)reason);
 }
 
-static struct entry *entry_get(struct events *e, const struct demand *pod,
+static struct entry *entry_get(struct events *e, const struct events_pod *pod,
                                enum events_reason reason, int64_t now_ms)
 {
     char key[KEY_MAX];
@@ -156,9 +156,9 @@ static struct entry *entry_get(struct events *e, const struct demand *pod,
     x = xcalloc(1, sizeof *x);
     memcpy(x->key, key, sizeof x->key);
     x->reason = reason;
-    memcpy(x->namespace, pod->namespace, sizeof x->namespace);
-    memcpy(x->pod, pod->name, sizeof x->pod);
-    memcpy(x->uid, pod->uid, sizeof x->uid);
+    (void)snprintf(x->namespace, sizeof x->namespace, "%s", pod->namespace);
+    (void)snprintf(x->pod, sizeof x->pod, "%s", pod->name);
+    (void)snprintf(x->uid, sizeof x->uid, "%s", pod->uid);
     x->due_ms = now_ms + (reason == EVENTS_REFUSED ? EVENTS_DELAY_MS : 0);
     (void)strmap_put(&e->by_key, x->key, x);
     list_append(&e->resting, x);
@@ -166,10 +166,10 @@ static struct entry *entry_get(struct events *e, const struct demand *pod,
 }
 
 /* The pod has been bound: drop the refusal that was not written yet. */
-static void drop_refusal(struct events *e, const struct demand *pod)
+static void drop_refusal(struct events *e, const char *uid)
 {
     char key[KEY_MAX];
-    make_key(pod->uid, EVENTS_REFUSED, key);
+    make_key(uid, EVENTS_REFUSED, key);
     struct entry *x = strmap_get(&e->by_key, key);
     if (x && x->waiting)
         entry_destroy(e, x);
@@ -180,15 +180,15 @@ static bool is_said(const struct entry *x, const char *text)
     return x->count > 0 && strncmp(x->text, text, EVENTS_TEXT_MAX) == 0;
 }
 
-void events_post(struct events *e, const struct demand *pod,
-                 enum events_reason reason, const char *text)
+void events_post_named(struct events *e, const struct events_pod *pod,
+                       enum events_reason reason, const char *text)
 {
     if (!e || pod->uid[0] == '\0')
         return;
     int64_t now_ms = clock_ms();
     hold_lock(&e->lock);
     if (reason <= EVENTS_UNALIGNED)
-        drop_refusal(e, pod);
+        drop_refusal(e, pod->uid);
     bool full = !reasons[reason].warning && e->others.n >= EVENTS_WAITING_MAX;
     struct entry *x = full ? NULL : entry_get(e, pod, reason, now_ms);
     if (!x)
@@ -201,6 +201,13 @@ void events_post(struct events *e, const struct demand *pod,
     if (!x->waiting)
         entry_move(e, x, true);
     pthread_cond_signal(&e->wake);
+}
+
+void events_post(struct events *e, const struct demand *pod,
+                 enum events_reason reason, const char *text)
+{
+    const struct events_pod named = {pod->namespace, pod->name, pod->uid};
+    events_post_named(e, &named, reason, text);
 }
 
 /* --- writing ------------------------------------------------------------ */

@@ -66,5 +66,11 @@ DEFINE_CLEANUP(events, struct events *, events_stop)
 /* Any thread; never waits.  NULL allowed for `e`: nothing happens. */
 void events_post(struct events *e, const struct demand *pod,
                  enum events_reason reason, const char *text);
+/* The same of a pod that is known by its names alone. */
+struct events_pod {
+    const char *namespace, *name, *uid;
+};
+void events_post_named(struct events *e, const struct events_pod *pod,
+                       enum events_reason reason, const char *text);
 
 #endif

@@ -185,11 +185,8 @@ static void post_event(struct pair_controller *p,
                        const struct pair_rules_action *a,
                        enum events_reason reason, const char *text)
 {
-    struct demand pod = {0};
-    memcpy(pod.namespace, a->namespace, sizeof pod.namespace);
-    memcpy(pod.name, a->name, sizeof pod.name);
-    memcpy(pod.uid, a->uid, sizeof pod.uid);
-    events_post(p->config.events, &pod, reason, text);
+    const struct events_pod pod = {a->namespace, a->name, a->uid};
+    events_post_named(p->config.events, &pod, reason, text);
 }
 
 static int tell(struct pair_controller *p, const struct pair_rules_action *a,
