@@ -17,8 +17,8 @@
 
 #include "advertiser/act/core/actuator.h"
 #include "lib/io/clock.h"
+#include "tests/lib/card/cardkeys.h"
 #include "tests/lib/card/cardserver.h"
-#include "tests/lib/http/certs.h"
 
 enum {
     ROUNDS_MAX = 10000,
@@ -51,28 +51,6 @@ static _Noreturn void die(const char *what, const struct error *err)
 {
     (void)fprintf(stderr, "bench_actuate: %s: %s\n", what, err->text);
     exit(1);
-}
-
-/* --- keys ---------------------------------------------------------------- */
-
-/* Of an authority, and of one that is card and node alike. */
-static void keys_write(const char *dir, struct act_place *ret_place)
-{
-    struct cert *ca = cert_authority("bench cards");
-    const struct cert_spec spec = {.name = "bench",
-                                   .purposes = CERT_SERVER | CERT_CLIENT,
-                                   .local = true,
-                                   .from_s = -3600,
-                                   .until_s = 86400};
-    struct cert *own = cert_create(ca, &spec);
-    (void)snprintf(ret_place->ca, sizeof ret_place->ca, "%s/ca.pem", dir);
-    (void)snprintf(ret_place->cert, sizeof ret_place->cert, "%s/cert.pem", dir);
-    (void)snprintf(ret_place->key, sizeof ret_place->key, "%s/key.pem", dir);
-    cert_write(ca, ret_place->ca);
-    cert_write(own, ret_place->cert);
-    cert_write_key(own, ret_place->key);
-    cert_destroy(own);
-    cert_destroy(ca);
 }
 
 static struct cardserver *serve_one(const struct act_place *place)
@@ -338,7 +316,7 @@ static int start_main(int argc, char **argv)
     (void)snprintf(p->name, sizeof p->name, PLACE);
     (void)snprintf(p->pci, sizeof p->pci, "0000:17:00.0");
     if (argc == 2) {
-        keys_write(b.dir, p);
+        cardkeys_write(b.dir, p);
         b.server = serve_one(p);
         (void)snprintf(p->endpoint, sizeof p->endpoint, "tcp://127.0.0.1:%u",
                        cardserver_port(b.server));
@@ -367,7 +345,7 @@ static int serve_main(char **argv)
     unsigned long n = strtoul(argv[0], NULL, 10);
     if (n == 0 || n > CARDS_MAX)
         return 2;
-    keys_write(argv[1], &keys);
+    cardkeys_write(argv[1], &keys);
     for (unsigned long i = 0; i < n; i++) {
         struct cardserver *s = serve_one(&keys);
         cardserver_events(s, CARDSERVER_EVENTS);

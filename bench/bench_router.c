@@ -23,8 +23,8 @@
 #include "advertiser/cri/cri.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
+#include "tests/lib/card/cardkeys.h"
 #include "tests/lib/card/cardserver.h"
-#include "tests/lib/http/certs.h"
 #include "tests/lib/tmpdir.h"
 
 enum { CALL_MS = 60000, SETTLE_S = 70, CARDS_MAX = 16, PODS_MAX = 200 };
@@ -136,25 +136,6 @@ static pid_t start_cards(const struct bench *b, const struct act_place *keys,
         cardserver_take(cards[i], &following);
     for (;;)
         (void)pause();
-}
-
-static void write_keys(const struct bench *b, struct act_place *ret_keys)
-{
-    struct cert *ca = cert_authority("bench cards");
-    const struct cert_spec spec = {.name = "bench",
-                                   .purposes = CERT_SERVER | CERT_CLIENT,
-                                   .local = true,
-                                   .from_s = -3600,
-                                   .until_s = 86400};
-    struct cert *own = cert_create(ca, &spec);
-    (void)snprintf(ret_keys->ca, sizeof ret_keys->ca, "%s/ca.pem", b->dir);
-    (void)snprintf(ret_keys->cert, sizeof ret_keys->cert, "%s/c.pem", b->dir);
-    (void)snprintf(ret_keys->key, sizeof ret_keys->key, "%s/k.pem", b->dir);
-    cert_write(ca, ret_keys->ca);
-    cert_write(own, ret_keys->cert);
-    cert_write_key(own, ret_keys->key);
-    cert_destroy(own);
-    cert_destroy(ca);
 }
 
 static void write_card_file(const struct bench *b, const char *path,
@@ -347,7 +328,7 @@ static void run(struct bench *b, const char *program)
     cleanup_free char *file = in_dir(b, "cards.json");
     struct act_place keys = {0};
     uint16_t ports[CARDS_MAX];
-    write_keys(b, &keys);
+    cardkeys_write(b->dir, &keys);
     pid_t cards = start_cards(b, &keys, ports);
     pid_t runtime = start_runtime(home);
     write_card_file(b, file, &keys, ports);
