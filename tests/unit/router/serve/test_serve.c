@@ -191,6 +191,15 @@ static int create(struct rig *r, const char *name, const char *sandbox_id,
     return create_again(r, name, sandbox_id, 0, ret_id, err);
 }
 
+/* Pod "a" on the first card, and its container. */
+static void make(struct rig *r, char *ret_pod, char *ret_id)
+{
+    struct error err;
+    cr_assert_eq(run(r, "a", "xpu", "card-0000-10-00", ret_pod, &err), 0, "%s",
+                 err.text);
+    cr_assert_eq(create(r, "a", ret_pod, ret_id, &err), 0, "%s", err.text);
+}
+
 /* How many sandboxes the kubelet is told of. */
 static size_t n_listed(struct rig *r)
 {
@@ -303,9 +312,7 @@ Test(serve, a_container_lives_and_goes_on_its_card)
     struct error err;
     char pod[CRI_ID_MAX + 1], id[CRI_ID_MAX + 1];
     open_rig(&r);
-    cr_assert_eq(run(&r, "a", "xpu", "card-0000-10-00", pod, &err), 0, "%s",
-                 err.text);
-    cr_assert_eq(create(&r, "a", pod, id, &err), 0, "%s", err.text);
+    make(&r, pod, id);
     cr_assert_eq(state_of(&r, id), CRI_CREATED);
     cr_assert_eq(cri_start_container(r.kubelet_side, id, CALL_MS, &err), 0,
                  "%s", err.text);
@@ -349,9 +356,7 @@ Test(serve, what_is_on_a_card_that_was_not_heard_yet_is_told)
     struct error err;
     char pod[CRI_ID_MAX + 1], id[CRI_ID_MAX + 1];
     open_rig(&r);
-    cr_assert_eq(run(&r, "a", "xpu", "card-0000-10-00", pod, &err), 0, "%s",
-                 err.text);
-    cr_assert_eq(create(&r, "a", pod, id, &err), 0, "%s", err.text);
+    make(&r, pod, id);
     cr_assert_eq(cri_start_container(r.kubelet_side, id, CALL_MS, &err), 0,
                  "%s", err.text);
     stop(&r);
@@ -401,9 +406,7 @@ Test(serve, an_end_that_was_told_is_told_again_while_the_card_is_away)
     char pod[CRI_ID_MAX + 1], id[CRI_ID_MAX + 1];
     open_rig(&r);
     cardserver_exit_code(r.cards[0], 137);
-    cr_assert_eq(run(&r, "a", "xpu", "card-0000-10-00", pod, &err), 0, "%s",
-                 err.text);
-    cr_assert_eq(create(&r, "a", pod, id, &err), 0, "%s", err.text);
+    make(&r, pod, id);
     clock_set_wall_ahead(LATER_S); /* than all that the card tells */
     cr_assert_eq(cri_start_container(r.kubelet_side, id, CALL_MS, &err), 0,
                  "%s", err.text);
@@ -443,12 +446,9 @@ static void await_looks(struct rig *r, unsigned n)
 Test(serve, images_that_no_container_has_go_when_the_disk_is_full)
 {
     struct rig r;
-    struct error err;
     char pod[CRI_ID_MAX + 1], id[CRI_ID_MAX + 1];
     open_rig(&r);
-    cr_assert_eq(run(&r, "a", "xpu", "card-0000-10-00", pod, &err), 0, "%s",
-                 err.text);
-    cr_assert_eq(create(&r, "a", pod, id, &err), 0, "%s", err.text);
+    make(&r, pod, id);
     set_disk(&r, 16);
     cardserver_image(r.cards[0], "busybox"); /* the container's */
     cardserver_image(r.cards[0], "old");
@@ -543,9 +543,7 @@ Test(serve, counts_what_it_does)
     char pod[CRI_ID_MAX + 1], id[CRI_ID_MAX + 1];
     open_rig(&r);
     cr_assert_eq(run(&r, "h", "", NULL, id, &err), 0, "%s", err.text);
-    cr_assert_eq(run(&r, "a", "xpu", "card-0000-10-00", pod, &err), 0, "%s",
-                 err.text);
-    cr_assert_eq(create(&r, "a", pod, id, &err), 0, "%s", err.text);
+    make(&r, pod, id);
     cr_assert_lt(run(&r, "b", "xpu", NULL, id, &err), 0);
     cr_assert_eq(n_listed(&r), 2); /* what was called before has ended */
     static const char *const lines[] = {
@@ -783,9 +781,7 @@ Test(serve, events_of_cards_have_all_of_their_pod_and_their_time)
     while (runtimeserver_calls(home, "GetContainerEvents") == 0)
         grpc_hub_turn(h.hub, 1);
     h.began_ns = clock_wall_ns();
-    cr_assert_eq(run(&r, "a", "xpu", "card-0000-10-00", pod, &err), 0, "%s",
-                 err.text);
-    cr_assert_eq(create(&r, "a", pod, id, &err), 0, "%s", err.text);
+    make(&r, pod, id);
     cr_assert_eq(cri_start_container(r.kubelet_side, id, CALL_MS, &err), 0,
                  "%s", err.text);
     hear_until(&h, id, CRI_RUNNING);
