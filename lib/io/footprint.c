@@ -1,13 +1,10 @@
 #include "lib/io/footprint.h"
 
-#include <inttypes.h>
+#include <link.h>
 #include <malloc.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
-
-#include "lib/base/mem.h"
+#include <unistd.h>
 
 enum { ARENAS_MAX = 2 };
 
@@ -16,24 +13,27 @@ void footprint_limit(void)
     (void)mallopt(M_ARENA_MAX, ARENAS_MAX);
 }
 
-/* Program text is never written to, so that the file has the same bytes; all
- * else, as tables that the loader has filled in, stays. */
-static void drop_text(const char *line)
+/* A segment that nobody may write to is as the file is.  Tables that the loader
+ * has filled in are in one that was writable, and stay. */
+static int drop_unwritten(struct dl_phdr_info *info, size_t size, void *ctx)
 {
-    uintptr_t from, to;
-    char perms[5], path[2];
-    if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %*s %1s", &from,
-               &to, perms, path) == 4 &&
-        strcmp(perms, "r-xp") == 0 && *path == '/')
-        /* a mapping that is no such one any more is none of text */
-        (void)madvise((void *)from, to - from, MADV_DONTNEED);
+    uintptr_t page = *(const uintptr_t *)ctx;
+    (void)size;
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+        uintptr_t from = info->dlpi_addr + h->p_vaddr;
+        uintptr_t to = (from + h->p_memsz + page - 1) & ~(page - 1);
+        from &= ~(page - 1);
+        if (h->p_type == PT_LOAD && !(h->p_flags & PF_W))
+            /* what cannot be dropped stays */
+            (void)madvise((void *)from, to - from, MADV_DONTNEED);
+    }
+    return 0;
 }
 
 void footprint_trim(void)
 {
-    char line[512];
-    cleanup_file FILE *f = fopen("/proc/self/maps", "re");
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     (void)malloc_trim(0);
-    while (f && fgets(line, sizeof line, f))
-        drop_text(line);
+    (void)dl_iterate_phdr(drop_unwritten, &page);
 }

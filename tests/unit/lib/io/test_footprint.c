@@ -1,11 +1,14 @@
 #include "lib/io/footprint.h"
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/mem.h"
 
@@ -23,6 +26,34 @@ Test(footprint, pages_that_nobody_uses_are_given_back)
     long before = file_pages();
     footprint_trim();
     cr_expect_lt(file_pages(), before);
+}
+
+enum { PAGE = 4096, PAGES = 64 };
+static const unsigned char table[PAGES * PAGE] = {1}; /* as in the file */
+static const char *const names[] = {"one", "two"};    /* by the loader */
+
+/* Is the page there, for this process? */
+static bool is_present(const volatile unsigned char *at)
+{
+    uint64_t entry = 0;
+    int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    off_t pos =
+        (off_t)((uintptr_t)at / (uintptr_t)getpagesize() * sizeof entry);
+    cr_assert_eq(pread(fd, &entry, sizeof entry, pos), (ssize_t)sizeof entry);
+    (void)close(fd); /* read only */
+    return entry >> 63;
+}
+
+Test(footprint, tables_that_nobody_reads_are_given_back)
+{
+    const volatile unsigned char *first = table,
+                                 *middle = &table[PAGES / 2 * PAGE];
+    cr_assert_eq(*middle, 0);
+    cr_assert(is_present(middle));
+    footprint_trim();
+    cr_expect_not(is_present(middle));
+    cr_expect_eq(*first, 1);
+    cr_expect_str_eq(names[*first], "two");
 }
 
 static atomic_bool stopping;
