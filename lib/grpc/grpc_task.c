@@ -6,7 +6,7 @@
 
 enum {
     METHOD_MAX = 128,
-    TLS_POLL_MS = 200,
+    TLS_POLL_MS = 1000,       /* who ends a call wakes it */
     KEEPALIVE_S = 5,          /* of a stream: silence, then questions */
     UPLOAD_BUFFER = 16 << 10, /* bytes; the least that libcurl takes */
     /* What comes besides messages: frames that carry little or nothing may
@@ -123,7 +123,9 @@ bool grpc_task_may_go_on(struct grpc_task *t)
 
 int grpc_task_poll_ms(const struct grpc_task *t)
 {
-    return t->g->to.tls ? TLS_POLL_MS : GRPC_PLAIN_MS;
+    int64_t left = t->due_ms - clock_ms() + 1; /* late, not just due */
+    int max = t->g->to.tls ? TLS_POLL_MS : GRPC_PLAIN_MS;
+    return left < max ? (int)(left > 0 ? left : 0) : max;
 }
 
 /* With TLS: while a server sends frames without data faster than libcurl 7.88 reads
