@@ -89,7 +89,8 @@ static void begin(struct remote *r, struct round *q, int64_t now)
     r->whole_ms = now;
     q->number = ++r->n_begun;
     q->n_touched = r->n_done ? r->n_touched : REMOTE_TOUCHED_MAX + 1;
-    memcpy(q->touched, r->touched, sizeof q->touched);
+    if (q->n_touched <= REMOTE_TOUCHED_MAX) /* pages nobody uses stay so */
+        memcpy(q->touched, r->touched, q->n_touched * sizeof q->touched[0]);
     r->n_touched = 0;
     r->begun_ms = now;
     q->stirred = r->stirred;
