@@ -6,7 +6,8 @@
  *
  * The kubelet's calls are those of kubelet 1.37 at rest, per minute: 100 lists
  * of containers, 92 of sandboxes, 8 statuses of each container, 12 of Status
- * and of Version.  Cards have no events, as containerd 1.6, or have them.
+ * and of Version, on a connection that stays.  Cards have no events, as
+ * containerd 1.6, or have them.
  * Prints: KiB of biga-cri; per cent of a core that it took under the polling,
  * that the runtime took which was polled directly, the difference, and what
  * biga-cri took without a kubelet. */
@@ -22,9 +23,11 @@
 #include "advertiser/act/card/card.h"
 #include "advertiser/cri/cri.h"
 #include "lib/base/mem.h"
+#include "lib/base/proto.h"
 #include "lib/io/clock.h"
 #include "tests/lib/card/cardkeys.h"
 #include "tests/lib/card/cardserver.h"
+#include "tests/lib/grpc/rpcclient.h"
 #include "tests/lib/tmpdir.h"
 
 enum { CALL_MS = 60000, SETTLE_S = 70, CARDS_MAX = 16, PODS_MAX = 200 };
@@ -272,44 +275,52 @@ static void start_pod(const struct bench *b, struct cri *cri, unsigned i,
     }
 }
 
-static void poll_one(struct bench *b, struct cri *cri, size_t what, unsigned k)
+static size_t fields_in(const struct str *message)
 {
-    struct cri_containers containers = {0};
-    struct cri_sandboxes sandboxes = {0};
-    struct cri_container one = {0};
-    struct cri_status status;
-    struct cri_version version;
-    const struct cri_pairs all = {NULL, 0};
-    struct error err = {0};
-    int r =
-        what == 0   ? cri_list_containers(cri, all, CALL_MS, &containers, &err)
-        : what == 1 ? cri_list_sandboxes(cri, all, CALL_MS, &sandboxes, &err)
-        : what == 2 ? cri_container_status(cri, b->containers[k % b->n_pods],
-                                           CALL_MS, &one, &err)
-        : what == 3 ? cri_status(cri, CALL_MS, &status, &err)
-                    : cri_version(cri, CALL_MS, &version, &err);
-    if (r == 0 && what == 0 && containers.n != b->n_pods)
-        die("not all containers are listed", NULL);
-    if (r < 0)
-        die("polling", &err);
-    cri_containers_fini(&containers);
-    cri_sandboxes_fini(&sandboxes);
-    cri_container_fini(&one);
+    struct proto_reader r;
+    struct proto_field f;
+    size_t n = 0;
+    proto_reader_init(&r,
+                      (struct proto_bytes){str_text(message), message->size});
+    while (proto_next(&r, &f, NULL) > 0)
+        n++;
+    return n;
 }
 
-/* Per cent of a core that `pid` takes meanwhile; `cri` NULL: nobody polls. */
-static double watch(struct bench *b, struct cri *cri, pid_t pid)
+static void poll_one(const struct bench *b, struct rpc_client *kubelet,
+                     size_t what, unsigned k)
 {
+    static const char *const methods[] = {"ListContainers", "ListPodSandbox",
+                                          "ContainerStatus", "Status",
+                                          "Version"};
+    cleanup_free char *method = xasprintf("/runtime.v1.RuntimeService/%s",
+                                          methods[what]);
+    cleanup_str struct str request = STR_INIT(CRI_ID_MAX * 2);
+    cleanup_str struct str reply = STR_INIT(STR_MAX_DEFAULT);
+    if (what == 2)
+        proto_add_text(&request, 1, b->containers[k % b->n_pods]);
+    if (rpc_unary(kubelet, method, str_text(&request), request.size, &reply))
+        die(method, NULL);
+    if (what == 0 && fields_in(&reply) != b->n_pods)
+        die("not all containers are listed", NULL);
+}
+
+/* Per cent of a core that `pid` takes meanwhile; `path` NULL: nobody polls. */
+static double watch(const struct bench *b, const char *path, pid_t pid)
+{
+    struct rpc_client *kubelet = path ? rpc_open(path) : NULL;
     const unsigned per_minute[] = {100, 92, 8 * b->n_pods, 12, 12};
     unsigned done[ARRAY_LEN(per_minute)] = {0};
     int64_t begun = clock_ms(), used = cpu_ns(pid), end;
     for (end = begun + b->seconds * INT64_C(1000); clock_ms() < end;) {
         int64_t now = clock_ms() - begun;
-        for (size_t i = 0; cri && i < ARRAY_LEN(done); i++)
+        for (size_t i = 0; kubelet && i < ARRAY_LEN(done); i++)
             if (done[i] * INT64_C(60000) <= now * per_minute[i])
-                poll_one(b, cri, i, done[i]++);
+                poll_one(b, kubelet, i, done[i]++);
         (void)usleep(10000);
     }
+    if (kubelet)
+        rpc_close(kubelet);
     return (double)(cpu_ns(pid) - used) / (double)(clock_ms() - begun) / 1e4;
 }
 
@@ -337,14 +348,14 @@ static void run(struct bench *b, const char *program)
     start_pods(b, cri);
     (void)kill(cards, SIGUSR1);
     (void)sleep(SETTLE_S);
-    double polled = watch(b, cri, router);
+    double polled = watch(b, listen, router);
     long kib = rss_kib(router);
     double alone = watch(b, NULL, router);
     (void)kill(router, SIGKILL);
     struct cri *direct = connect_to(home);
     start_pods(b, direct);
     (void)sleep(1);
-    double floor = watch(b, direct, runtime);
+    double floor = watch(b, home, runtime);
     printf("%ld\t%.2f\t%.2f\t%.2f\t%.2f\n", kib, polled, floor, polled - floor,
            alone);
     cri_destroy(cri);
