@@ -6,8 +6,9 @@
  *
  * The kubelet's calls are those of kubelet 1.37 at rest, per minute: 100 lists
  * of containers, 92 of sandboxes, 8 statuses of each container, 12 of Status
- * and of Version, on a connection that stays.  Cards have no events, as
- * containerd 1.6, or have them.
+ * and of Version, on a connection that stays.  biga-cri has the environment of
+ * its unit, deploy/systemd.  Cards have no events, as containerd 1.6, or have
+ * them.
  * Prints: KiB of biga-cri; per cent of a core that it took under the polling,
  * that the runtime took which was polled directly, the difference, and what
  * biga-cri took without a kubelet. */
@@ -29,6 +30,9 @@
 #include "tests/lib/card/cardserver.h"
 #include "tests/lib/grpc/rpcclient.h"
 #include "tests/lib/tmpdir.h"
+
+#define UNIT "deploy/systemd/biga-cri.service"
+#define VARIABLE "Environment="
 
 enum { CALL_MS = 60000, SETTLE_S = 70, CARDS_MAX = 16, PODS_MAX = 200 };
 
@@ -159,6 +163,20 @@ static void write_card_file(const struct bench *b, const char *path,
     (void)fclose(f);
 }
 
+/* What systemd would set. */
+static void take_environment(void)
+{
+    char line[256];
+    cleanup_file FILE *f = fopen(UNIT, "re");
+    if (!f)
+        die(UNIT " is not there: not the repository's folder", NULL);
+    while (fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = '\0';
+        if (strncmp(line, VARIABLE, strlen(VARIABLE)) == 0)
+            (void)putenv(xstrdup(line + strlen(VARIABLE)));
+    }
+}
+
 static pid_t start_router(const struct bench *b, const char *program,
                           const char *listen, const char *home)
 {
@@ -178,6 +196,7 @@ static pid_t start_router(const struct bench *b, const char *program,
     pid_t pid = begin_process();
     if (pid)
         return pid;
+    take_environment();
     (void)execv(program, argv);
     _exit(127);
 }
