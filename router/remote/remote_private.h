@@ -153,6 +153,9 @@ int remote_call_id(struct remote *r, enum method_id method, const char *id,
 void *remote_thread(void *remote);
 void *remote_sweep_thread(void *remote);
 void *remote_events_thread(void *remote);
+/* When to list again after a list that began then: all remotes at one time, so
+ * that the processor wakes up once for all. */
+int64_t remote_next_beat(int64_t begun_ms);
 /* With the lock: calls that are under way end; look soon what is there. */
 void remote_cut_calls(struct remote *r);
 void remote_want_list(struct remote *r);

@@ -225,10 +225,15 @@ static bool lacks_statuses(const struct remote_view *v)
     return false;
 }
 
+int64_t remote_next_beat(int64_t begun_ms)
+{
+    return begun_ms - begun_ms % REMOTE_LIST_MS + REMOTE_LIST_MS;
+}
+
 static void take_peek(struct remote *r, const struct round *q, int64_t now)
 {
     bool same = q->sum == r->view->sum;
-    r->list_ms = same ? r->begun_ms + REMOTE_LIST_MS : now;
+    r->list_ms = same ? remote_next_beat(r->begun_ms) : now;
     if (!same)
         r->n_wanted = r->n_begun + 1;
 }
@@ -243,7 +248,8 @@ static void take_list(struct remote *r, struct round *q, int64_t now)
     r->view = remote_view_ref(q->listed.view);
     r->lacking = lacks_statuses(r->view);
     r->n_done = q->number;
-    r->list_ms = r->begun_ms + (busy ? REMOTE_LIST_MS : REMOTE_SWEEP_MS);
+    r->list_ms = busy ? remote_next_beat(r->begun_ms)
+                      : r->begun_ms + REMOTE_SWEEP_MS;
 }
 
 static void take_good(struct remote *r, struct round *q, int64_t now)
