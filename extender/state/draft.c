@@ -432,6 +432,23 @@ void draft_move(struct draft *d, const struct demand *pod, const char *node,
     moving_pods_unref(old);
 }
 
+void draft_offer(struct draft *d, const struct demand *pod, const char *node,
+                 int64_t until_ms)
+{
+    struct moving_pods *old = d->next->moves;
+    d->next->moves = moving_pods_offer(old, pod, node, until_ms);
+    moving_pods_unref(old);
+}
+
+void draft_end_offers(struct draft *d, const char *uid, int64_t now_ms)
+{
+    struct moving_pods *old = d->next->moves;
+    if (!moving_pods_offer_ends(old, uid, now_ms))
+        return;
+    d->next->moves = moving_pods_end_offers(old, uid, now_ms);
+    moving_pods_unref(old);
+}
+
 void draft_forget_moves(struct draft *d)
 {
     moving_pods_unref(d->next->moves);

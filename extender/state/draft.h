@@ -30,6 +30,10 @@ void draft_put_node(struct draft *d, const struct node_update *update);
 /* A pod comes to `node`, or leaves, or (NULL, false) stays. */
 void draft_move(struct draft *d, const struct demand *pod, const char *node,
                 bool leaving);
+/* moving_pods_offer() and moving_pods_end_offers(). */
+void draft_offer(struct draft *d, const struct demand *pod, const char *node,
+                 int64_t until_ms);
+void draft_end_offers(struct draft *d, const char *uid, int64_t now_ms);
 /* For simulations: nobody does. */
 void draft_forget_moves(struct draft *d);
 void draft_set_status(struct draft *d, const char *name,

@@ -12,6 +12,7 @@ struct coming {
     char namespace[DEMAND_NAMESPACE_MAX + 1];
     char job[DEMAND_NAME_MAX + 1]; /* "" none */
     char node[DEMAND_NAME_MAX + 1];
+    int64_t until_ms; /* of an offer; 0: it is nominated */
     enum pod_role role;
     int32_t pair;
 };
@@ -20,7 +21,8 @@ typedef char leaving_uid[DEMAND_UID_MAX + 1];
 
 struct moving_pods {
     atomic_uint refs;
-    struct coming *coming; /* by pair, the host pod first, then by uid */
+    struct coming *coming; /* by pair, the host pod first, then by uid, an
+                            * offer before an older nomination */
     leaving_uid *leaving;  /* in order */
     size_t n_coming, n_leaving;
 };
@@ -47,7 +49,9 @@ static int compare_coming(const void *a, const void *b)
     int order = strcmp(x->pair_key, y->pair_key);
     if (order == 0)
         order = (x->role != ROLE_HOST) - (y->role != ROLE_HOST);
-    return order ? order : strcmp(x->uid, y->uid);
+    if (order == 0)
+        order = strcmp(x->uid, y->uid);
+    return order ? order : (x->until_ms == 0) - (y->until_ms == 0);
 }
 
 static int compare_uid(const void *a, const void *b)
@@ -56,8 +60,10 @@ static int compare_uid(const void *a, const void *b)
 }
 
 static void add_coming(struct moving_pods *m, const struct demand *pod,
-                       const char *node)
+                       const char *node, int64_t until_ms)
 {
+    if (m->n_coming >= MOVING_PODS_MAX)
+        return;
     struct coming *c = &m->coming[m->n_coming++];
     memset(c, 0, sizeof *c);
     memcpy(c->uid, pod->uid, strlen(pod->uid) + 1);
@@ -65,34 +71,107 @@ static void add_coming(struct moving_pods *m, const struct demand *pod,
     memcpy(c->job, pod->job, strlen(pod->job) + 1);
     memcpy(c->node, node, strnlen(node, sizeof c->node - 1));
     demand_pair_key(pod, c->pair_key);
+    c->until_ms = until_ms;
     c->role = pod->role;
     c->pair = pod->pair;
+}
+
+/* A copy with room for one more of each. */
+static struct moving_pods *copy(const struct moving_pods *old)
+{
+    struct moving_pods *m = xcalloc(1, sizeof *m);
+    atomic_init(&m->refs, 1);
+    m->n_coming = old ? old->n_coming : 0;
+    m->n_leaving = old ? old->n_leaving : 0;
+    m->coming = xcalloc(m->n_coming + 1, sizeof *m->coming);
+    m->leaving = xcalloc(m->n_leaving + 1, sizeof *m->leaving);
+    for (size_t i = 0; i < m->n_coming; i++)
+        m->coming[i] = old->coming[i];
+    for (size_t i = 0; i < m->n_leaving; i++)
+        memcpy(m->leaving[i], old->leaving[i], sizeof(leaving_uid));
+    return m;
+}
+
+static void remove_coming(struct moving_pods *m, const char *uid, bool offered)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < m->n_coming; i++)
+        if (strcmp(m->coming[i].uid, uid) != 0 ||
+            (m->coming[i].until_ms > 0) != offered)
+            m->coming[kept++] = m->coming[i];
+    m->n_coming = kept;
+}
+
+static void remove_leaving(struct moving_pods *m, const char *uid)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < m->n_leaving; i++)
+        if (strcmp(m->leaving[i], uid) != 0)
+            memmove(m->leaving[kept++], m->leaving[i], sizeof(leaving_uid));
+    m->n_leaving = kept;
+}
+
+/* In order; NULL when there are none. */
+static struct moving_pods *finish(struct moving_pods *m)
+{
+    qsort(m->coming, m->n_coming, sizeof *m->coming, compare_coming);
+    qsort(m->leaving, m->n_leaving, sizeof *m->leaving, compare_uid);
+    if (m->n_coming + m->n_leaving)
+        return m;
+    moving_pods_unref(m);
+    return NULL;
 }
 
 struct moving_pods *moving_pods_with(const struct moving_pods *old,
                                      const struct demand *pod, const char *node,
                                      bool leaving)
 {
-    size_t n_coming = old ? old->n_coming : 0;
-    size_t n_leaving = old ? old->n_leaving : 0;
-    cleanup_with(moving_pods) struct moving_pods *m = xcalloc(1, sizeof *m);
-    atomic_init(&m->refs, 1);
-    m->coming = xcalloc(n_coming + 1, sizeof *m->coming);
-    m->leaving = xcalloc(n_leaving + 1, sizeof *m->leaving);
-    for (size_t i = 0; i < n_coming; i++)
-        if (strcmp(old->coming[i].uid, pod->uid) != 0)
-            m->coming[m->n_coming++] = old->coming[i];
-    for (size_t i = 0; i < n_leaving; i++)
-        if (strcmp(old->leaving[i], pod->uid) != 0)
-            memcpy(m->leaving[m->n_leaving++], old->leaving[i],
-                   sizeof(leaving_uid));
-    if (node && m->n_coming < MOVING_PODS_MAX)
-        add_coming(m, pod, node);
+    struct moving_pods *m = copy(old);
+    remove_coming(m, pod->uid, false);
+    remove_leaving(m, pod->uid);
+    if (node) {
+        remove_coming(m, pod->uid, true);
+        add_coming(m, pod, node, 0);
+    }
     if (leaving && m->n_leaving < MOVING_PODS_MAX)
         memcpy(m->leaving[m->n_leaving++], pod->uid, strlen(pod->uid) + 1);
-    qsort(m->coming, m->n_coming, sizeof *m->coming, compare_coming);
-    qsort(m->leaving, m->n_leaving, sizeof *m->leaving, compare_uid);
-    return m->n_coming + m->n_leaving ? steal(&m) : NULL;
+    return finish(m);
+}
+
+struct moving_pods *moving_pods_offer(const struct moving_pods *old,
+                                      const struct demand *pod,
+                                      const char *node, int64_t until_ms)
+{
+    struct moving_pods *m = copy(old);
+    remove_coming(m, pod->uid, true);
+    add_coming(m, pod, node, until_ms);
+    return finish(m);
+}
+
+static bool offer_ends(const struct coming *c, const char *uid, int64_t now_ms)
+{
+    return c->until_ms > 0 &&
+           (now_ms >= c->until_ms || strcmp(c->uid, uid) == 0);
+}
+
+bool moving_pods_offer_ends(const struct moving_pods *m, const char *uid,
+                            int64_t now_ms)
+{
+    for (size_t i = 0; m && i < m->n_coming; i++)
+        if (offer_ends(&m->coming[i], uid, now_ms))
+            return true;
+    return false;
+}
+
+struct moving_pods *moving_pods_end_offers(const struct moving_pods *old,
+                                           const char *uid, int64_t now_ms)
+{
+    struct moving_pods *m = copy(old);
+    m->n_coming = 0;
+    for (size_t i = 0; old && i < old->n_coming; i++)
+        if (!offer_ends(&old->coming[i], uid, now_ms))
+            m->coming[m->n_coming++] = old->coming[i];
+    return finish(m);
 }
 
 const char *moving_pods_pair_node(const struct moving_pods *m,

@@ -85,6 +85,42 @@ Test(moving_pods, a_registry)
     cr_expect_str_eq(moving_pods_pair_node(again, key, xpu.uid), "n0");
 }
 
+Test(moving_pods, an_offer_in_the_registry)
+{
+    struct demand host = sim_pod("h", ROLE_HOST, "j", 1);
+    struct demand xpu = sim_pod("x", ROLE_XPU, "j", 1);
+    char key[DEMAND_PAIR_KEY_MAX];
+    demand_pair_key(&host, key);
+    cleanup_with(moving_pods) struct moving_pods *old =
+        moving_pods_with(NULL, &host, "n1", false);
+    cleanup_with(moving_pods) struct moving_pods *m =
+        moving_pods_offer(old, &host, MOVING_PODS_UNSETTLED, 50);
+    cr_expect_str_eq(moving_pods_pair_node(m, key, xpu.uid), "",
+                     "what it was nominated to is old");
+    cleanup_with(moving_pods) struct moving_pods *to =
+        moving_pods_offer(m, &host, "n2", 50);
+    cr_expect_str_eq(moving_pods_pair_node(to, key, xpu.uid), "n2");
+    cr_expect_null(moving_pods_pair_node(to, key, host.uid), "not its own");
+    cleanup_with(moving_pods) struct moving_pods *no =
+        moving_pods_with(to, &host, NULL, false);
+    cr_expect_str_eq(moving_pods_pair_node(no, key, ""), "n2",
+                     "that may be older than the offer");
+    cleanup_with(moving_pods) struct moving_pods *told =
+        moving_pods_with(to, &host, "n3", false);
+    cr_expect_str_eq(moving_pods_pair_node(told, key, ""), "n3");
+    cr_expect_not(moving_pods_offer_ends(told, host.uid, 99), "it has");
+    cr_expect_not(moving_pods_offer_ends(to, xpu.uid, 49));
+    cr_expect(moving_pods_offer_ends(to, host.uid, 49));
+    cr_expect(moving_pods_offer_ends(to, "", 50));
+    cleanup_with(moving_pods) struct moving_pods *over =
+        moving_pods_end_offers(to, "", 50);
+    cr_expect_str_eq(moving_pods_pair_node(over, key, ""), "n1", "as before");
+    cleanup_with(moving_pods) struct moving_pods *kept =
+        moving_pods_end_offers(to, xpu.uid, 49);
+    cr_expect_str_eq(moving_pods_pair_node(kept, key, ""), "n2");
+    cr_expect_null(moving_pods_end_offers(NULL, "", 50));
+}
+
 /* While its host pod is nominated, an xPU pod goes nowhere else, though it fits
  * everywhere; in either order, until the nomination is gone. */
 Test(moving_pods, a_pair_waits_where_room_is_made)
