@@ -396,7 +396,7 @@ bool job_is_placed(const struct schedule *s, const int32_t *candidates,
                    size_t n)
 {
     struct choice ignored;
-    if (s->bound)
+    if (s->bound || s->unsettled)
         return true;
     if (!s->hold || s->follows < 0)
         return false;

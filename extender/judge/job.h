@@ -37,9 +37,9 @@ int job_plan(struct plans *memory, const struct snapshot *snapshot,
              struct plan_refusal *ret_refusal);
 
 /* Does the pod, as judged by schedule_init(), follow its pair: is a member of
- * it bound, or a place held for it that it can have (but for its namespace's
- * quota) and that is among the candidates (NULL: all)?  Else its job is to be
- * planned. */
+ * it bound, or room made for one where nobody knows yet, or a place held for it
+ * that it can have (but for its namespace's quota) and that is among the
+ * candidates (NULL: all)?  Else its job is to be planned. */
 bool job_is_placed(const struct schedule *s, const int32_t *candidates,
                    size_t n);
 /* The pod's index among the pairs of its plan. */

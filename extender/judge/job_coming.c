@@ -74,12 +74,16 @@ void job_coming_take(struct job_input *in, const struct snapshot *snapshot,
     for (const char *node;
          (node = moving_pods_next_of_job(snapshot->moves, pod, &pos, &rank));) {
         int32_t index = snapshot_find(snapshot, node, strlen(node));
-        if (index < 0 || rank < 0 || rank >= (int32_t)in->job.size ||
-            rank == last || rank == (int32_t)job_rank(pod) ||
-            job_has_place(in, (uint32_t)rank))
+        bool unsettled = !*node;
+        if ((index < 0 && !unsettled) || rank < 0 ||
+            rank >= (int32_t)in->job.size || rank == last ||
+            rank == (int32_t)job_rank(pod) || job_has_place(in, (uint32_t)rank))
             continue;
         last = rank;
-        put(in, rank, index);
+        if (unsettled)
+            in->n_waiting++;
+        else
+            put(in, rank, index);
     }
     if (in->n_coming)
         qsort(in->fixed, in->job.n_fixed, sizeof *in->fixed, compare_rank);

@@ -35,6 +35,16 @@ const char *schedule_coming(const struct snapshot *snapshot,
     return there ? node : NULL;
 }
 
+/* Room is made for another pod of the pair, nobody knows yet where. */
+static bool is_unsettled(const struct schedule *s)
+{
+    const char *node = s->demand->role == ROLE_SERVICE
+                           ? NULL
+                           : moving_pods_pair_node(s->snapshot->moves,
+                                                   s->pair_key, s->demand->uid);
+    return node && !*node;
+}
+
 /* The name of the node where the pod has to go, or NULL: that of a bound
  * member, else where room is made for it, else that of the place which is held
  * for its pair. */
@@ -53,6 +63,11 @@ static const char *node_to_follow(struct schedule *s)
     s->bound = bound != NULL;
     if (bound)
         return bound->node;
+    s->unsettled = is_unsettled(s);
+    if (s->unsettled) {
+        s->hold = NULL;
+        return MOVING_PODS_UNSETTLED;
+    }
     const char *room = s->demand->role == ROLE_SERVICE
                            ? NULL
                            : schedule_coming(s->snapshot, s->pair_key,

@@ -19,7 +19,8 @@
  * - A pair without a bound pod follows the place that is held for it, if there
  *   is one; its host pod gets exactly that place.
  * - When kube-scheduler makes room for another pod of the pair on another node,
- *   this pod waits for that one.
+ *   this pod waits for that one; also while that pod has an offer of several
+ *   nodes (moving_pods.h), and then it fits nowhere.
  * Borrows the snapshot and the demand. */
 struct schedule {
     const struct snapshot *snapshot;
@@ -34,6 +35,7 @@ struct schedule {
     bool bound;                    /* a member of its pair, or it, is bound */
     bool nominated; /* neither of these: room is made for another pod of its
                      * pair on the node that it follows */
+    bool unsettled; /* the same, and where is not known yet: NODE_GONE */
     /* why its job has no plan, borrowed; NULL: was not asked for */
     const struct plan_refusal *refusal;
     struct quota_verdict quota; /* set when it follows nobody */

@@ -205,6 +205,9 @@ void schedule_brief(const struct schedule *s, enum reason reason,
     const char *plain = brief_plain(reason);
     if (plain)
         str_add(out, plain);
+    else if (reason == REASON_PAIR_ELSEWHERE && s->unsettled)
+        str_add(out, "kube-scheduler makes room for another pod of its pair, "
+                     "and has not said yet on which node");
     else if (reason == REASON_PAIR_ELSEWHERE && s->nominated)
         str_addf(out,
                  "kube-scheduler makes room for another pod of its pair on "

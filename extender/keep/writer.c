@@ -257,18 +257,13 @@ static void set_fabric(struct writer *w, struct fabric *fabric)
 
 /* All moves of a batch in one draft.  Nothing is stored: the API server's pods
  * have it. */
-static void move_pods(struct writer *w, const struct writer_op *ops)
+static void move_pods(struct writer *w, struct writer_op *ops)
 {
-    cleanup_with(draft) struct draft *draft = NULL;
-    for (const struct writer_op *op = ops; op; op = op->next) {
-        if (op->kind != WRITER_MOVE)
-            continue;
-        if (!draft)
-            draft = draft_create(w->current);
-        draft_move(draft, op->demand, op->node, op->gone);
-    }
+    struct draft *draft = NULL;
+    for (struct writer_op *op = ops; op; op = op->next)
+        move_pod(w, op, &draft);
     if (draft)
-        swap_snapshot(w, draft_commit(steal(&draft)));
+        swap_snapshot(w, draft_commit(draft));
 }
 
 static void read_op(struct writer *w, struct writer_op *op)
@@ -375,31 +370,27 @@ static void sweep(struct writer *w)
     try_again(w);
     write_ops(w, NULL); /* ends the leases whose time is over */
     const struct snapshot *s = w->current;
-    cleanup_with(draft) struct draft *draft = NULL;
+    struct draft *draft = NULL;
     struct silence silence = {.w = w};
+    end_offers(w, "", &draft);
     for (size_t i = 0; i < s->n_nodes; i++) {
         const struct node *n = snapshot_node(s, i);
         enum node_status status = status_now(w, n);
         if (status == n->status)
             continue;
-        if (!draft)
-            draft = draft_create(w->current);
-        draft_set_status(draft, n->name, status);
+        draft_set_status(draft_once(w, &draft), n->name, status);
         silence_note(&silence, n->name, status == NODE_STALE);
         log_event(LOG_INFO, "node-status", "node", n->name, "status",
                   node_status_name(status), NULL);
     }
     silence_commit(&silence);
-    if (state_intern_full(s->states)) {
-        if (!draft)
-            draft = draft_create(w->current);
-        draft_renew(draft);
-    }
+    if (state_intern_full(s->states))
+        draft_renew(draft_once(w, &draft));
     /* drafts that were never committed, as of simulations, add states, too */
-    if (!draft && state_intern_outgrown(s->states, s->n_nodes))
-        draft = draft_create(w->current);
+    if (state_intern_outgrown(s->states, s->n_nodes))
+        (void)draft_once(w, &draft); /* to be committed */
     if (draft)
-        swap_snapshot(w, draft_commit(steal(&draft)));
+        swap_snapshot(w, draft_commit(draft));
 }
 
 static void call_sweep(void *ctx)

@@ -50,6 +50,9 @@ enum writer_kind {
     WRITER_ROOMS,  /* rooms, n_rooms: what the hosts have for pods */
     WRITER_MOVE,   /* demand, node: the scheduler makes room for the pod there
                     * (NULL: nowhere); `gone`: it is about to leave its node */
+    WRITER_OFFER,  /* demand, node: kube-scheduler may make room for the pod
+                    * there (MOVING_PODS_UNSETTLED: on one of several nodes);
+                    * -EEXIST: its pair is bound elsewhere by now */
     WRITER_LEAD,   /* hold anew the places of all jobs that have members bound
                      * and are incomplete; `n_out`: jobs */
     WRITER_FOLLOW, /* give back all that is held */
@@ -72,7 +75,7 @@ struct writer_op {
 
     /* what several kinds take */
     const char *node;  /* bind: the target; list: a filter; heard, lost, free,
-                        * fed, trust, move */
+                        * fed, trust, move, offer */
     const char *owner; /* put, delete, trust: the node that asks, and may only
                         * touch its own; NULL: anybody */
     uint64_t number;   /* keep, free, fed */
@@ -90,7 +93,7 @@ struct writer_op {
             const char *after; /* list */
             size_t limit;
         };
-        struct { /* bind, move */
+        struct { /* bind, move, offer */
             const struct demand *demand;
             const struct candidates *candidates; /* bind: what its job may be
                                                   * planned with; NULL: all

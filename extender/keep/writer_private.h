@@ -118,6 +118,14 @@ int doubt_load(struct writer *w, struct error *err);
 /* What is committed of it counts from now on; was there any? */
 bool doubt_settle(struct writer *w, const struct writer_op *ops);
 
+/* --- who comes and who leaves: writer_moves.c ---
+ * A draft that is NULL is made when it is needed; the caller commits it. */
+struct draft *draft_once(const struct writer *w, struct draft **draft);
+void move_pod(const struct writer *w, struct writer_op *op,
+              struct draft **draft);
+/* Offers whose time is over end, and that of the pod `uid` ("", NULL: none). */
+void end_offers(const struct writer *w, const char *uid, struct draft **draft);
+
 /* The status that a node should have. */
 enum node_status status_now(const struct writer *w, const struct node *n);
 /* Make the next sweep due now. */

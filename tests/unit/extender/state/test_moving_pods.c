@@ -13,6 +13,7 @@
 #include "extender/judge/schedule.h"
 #include "extender/judge/victims.h"
 #include "extender/keep/writer.h"
+#include "lib/io/clock.h"
 #include "tests/lib/sim/simstate.h"
 
 enum { N_NODES = 3, N_CARDS = 4 };
@@ -34,6 +35,13 @@ static void move(struct writer *w, const struct demand *d, const char *node,
     struct writer_op op = {
         .kind = WRITER_MOVE, .demand = d, .node = node, .gone = leaving};
     cr_assert_eq(writer_run(w, &op), 0);
+}
+
+/* As after a preempt reply. */
+static int offer(struct writer *w, const struct demand *d, const char *node)
+{
+    struct writer_op op = {.kind = WRITER_OFFER, .demand = d, .node = node};
+    return writer_run(w, &op);
 }
 
 /* The one node where the pod may go, "any" or "none". */
@@ -85,6 +93,31 @@ Test(moving_pods, a_registry)
     cr_expect_str_eq(moving_pods_pair_node(again, key, xpu.uid), "n0");
 }
 
+/* While its host pod is nominated, an xPU pod goes nowhere else, though it fits
+ * everywhere; in either order, until the nomination is gone. */
+Test(moving_pods, a_pair_waits_where_room_is_made)
+{
+    struct writer *w = start();
+    struct demand host = sim_pod("h", ROLE_HOST, "j", 0);
+    struct demand xpu = sim_pod("x", ROLE_XPU, "j", 0);
+    struct demand other = sim_pod("o", ROLE_XPU, "other", 0);
+    struct error err = {0};
+    cr_expect_str_eq(allowed(w, &xpu), "any");
+    move(w, &host, "n1", false);
+    cr_expect_str_eq(allowed(w, &xpu), "n1");
+    cr_expect_str_eq(allowed(w, &host), "any", "of its own accord");
+    cr_expect_str_eq(allowed(w, &other), "any");
+    cr_expect_eq(sim_bind(w, &xpu, "n2", NULL, &err), -EBUSY);
+    cr_expect_not_null(strstr(err.text, "makes room"), "%s", err.text);
+    move(w, &host, NULL, false);
+    cr_expect_str_eq(allowed(w, &xpu), "any");
+    move(w, &xpu, "n2", false);
+    cr_expect_str_eq(allowed(w, &host), "n2");
+    cr_expect_eq(sim_bind(w, &xpu, "n0", NULL, NULL), 0);
+    cr_expect_str_eq(allowed(w, &host), "n0", "who is bound has the last word");
+    writer_stop(w);
+}
+
 Test(moving_pods, an_offer_in_the_registry)
 {
     struct demand host = sim_pod("h", ROLE_HOST, "j", 1);
@@ -121,28 +154,80 @@ Test(moving_pods, an_offer_in_the_registry)
     cr_expect_null(moving_pods_end_offers(NULL, "", 50));
 }
 
-/* While its host pod is nominated, an xPU pod goes nowhere else, though it fits
- * everywhere; in either order, until the nomination is gone. */
-Test(moving_pods, a_pair_waits_where_room_is_made)
+/* kube-scheduler was told where it may make room for the host pod, and the watch
+ * does not tell yet what it has made of that. */
+Test(moving_pods, a_pair_waits_for_the_nomination)
 {
     struct writer *w = start();
     struct demand host = sim_pod("h", ROLE_HOST, "j", 0);
     struct demand xpu = sim_pod("x", ROLE_XPU, "j", 0);
     struct demand other = sim_pod("o", ROLE_XPU, "other", 0);
     struct error err = {0};
-    cr_expect_str_eq(allowed(w, &xpu), "any");
-    move(w, &host, "n1", false);
-    cr_expect_str_eq(allowed(w, &xpu), "n1");
-    cr_expect_str_eq(allowed(w, &host), "any", "of its own accord");
+    cr_assert_eq(offer(w, &host, MOVING_PODS_UNSETTLED), 0);
+    cr_expect_str_eq(allowed(w, &xpu), "none");
+    cr_expect_str_eq(allowed(w, &host), "any");
     cr_expect_str_eq(allowed(w, &other), "any");
     cr_expect_eq(sim_bind(w, &xpu, "n2", NULL, &err), -EBUSY);
-    cr_expect_not_null(strstr(err.text, "makes room"), "%s", err.text);
-    move(w, &host, NULL, false);
-    cr_expect_str_eq(allowed(w, &xpu), "any");
-    move(w, &xpu, "n2", false);
-    cr_expect_str_eq(allowed(w, &host), "n2");
-    cr_expect_eq(sim_bind(w, &xpu, "n0", NULL, NULL), 0);
-    cr_expect_str_eq(allowed(w, &host), "n0", "who is bound has the last word");
+    cr_expect_not_null(strstr(err.text, "has not said yet on which node"), "%s",
+                       err.text);
+    move(w, &host, "n1", false);
+    cr_expect_str_eq(allowed(w, &xpu), "n1");
+    cr_assert_eq(offer(w, &host, "n2"), 0);
+    cr_expect_str_eq(allowed(w, &xpu), "n2");
+    cr_expect_eq(sim_bind(w, &xpu, "n2", NULL, NULL), 0);
+    cr_expect_eq(offer(w, &host, "n1"), -EEXIST, "a bind was faster");
+    cr_expect_eq(offer(w, &host, MOVING_PODS_UNSETTLED), -EEXIST);
+    cr_expect_eq(offer(w, &host, "n2"), 0);
+    writer_stop(w);
+}
+
+/* Where another pod of that pod's pair comes to; "none". */
+static const char *awaited(struct writer *w, const struct demand *d)
+{
+    static char name[64];
+    char key[DEMAND_PAIR_KEY_MAX];
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
+    demand_pair_key(d, key);
+    const char *node = moving_pods_pair_node(s->moves, key, d->uid);
+    (void)snprintf(name, sizeof name, "%s", node ? node : "none");
+    return name;
+}
+
+/* An offer that nobody takes up keeps nobody away for ever. */
+Test(moving_pods, an_offer_ends_with_its_time)
+{
+    struct writer *w = start();
+    struct demand host = sim_pod("h", ROLE_HOST, "j", 0);
+    struct demand xpu = sim_pod("x", ROLE_XPU, "j", 0);
+    int64_t now_ms = clock_ms();
+    clock_set_fake(now_ms);
+    cr_assert_eq(offer(w, &host, "n1"), 0);
+    clock_set_fake(now_ms + MOVING_PODS_OFFER_MS - 1);
+    writer_sweep(w);
+    cr_expect_str_eq(awaited(w, &xpu), "n1");
+    clock_set_fake(now_ms + MOVING_PODS_OFFER_MS);
+    writer_sweep(w);
+    cr_expect_str_eq(awaited(w, &xpu), "none");
+    clock_set_fake(-1);
+    writer_stop(w);
+}
+
+Test(moving_pods, an_offer_ends_with_its_pod)
+{
+    struct writer *w = start();
+    struct demand host = sim_pod("h", ROLE_HOST, "j", 0);
+    struct demand xpu = sim_pod("x", ROLE_XPU, "j", 0);
+    struct writer_op gone = {
+        .kind = WRITER_FREE, .namespace = "ns", .pod = "h", .uid = host.uid};
+    struct allocation *a = allocation_create(&host, "n2");
+    struct writer_op bound = {.kind = WRITER_ADOPT, .allocation = a};
+    cr_assert_eq(offer(w, &host, "n1"), 0);
+    (void)writer_run(w, &gone); /* it has nothing to be freed */
+    cr_expect_str_eq(awaited(w, &xpu), "none");
+    cr_assert_eq(offer(w, &host, "n1"), 0);
+    cr_expect_eq(writer_run(w, &bound), 0, "%s", bound.error.text);
+    cr_expect_str_eq(awaited(w, &xpu), "none");
+    allocation_unref(a);
     writer_stop(w);
 }
 
@@ -304,6 +389,27 @@ Test(moving_pods, a_job_waits_until_all_have_room)
     writer_stop(w);
 }
 
+/* Nor before it is known where room is made for one of them. */
+Test(moving_pods, a_job_waits_for_a_nomination)
+{
+    struct writer *w = start();
+    struct demand first = member(0, ROLE_HOST), comes = member(1, ROLE_HOST);
+    struct demand xpu = member(1, ROLE_XPU);
+    struct error err = {0};
+    cr_assert_eq(offer(w, &comes, MOVING_PODS_UNSETTLED), 0);
+    cr_expect(waits(w, &first));
+    cr_expect_not(waits(w, &comes), "for itself");
+    cr_expect_str_eq(allowed(w, &xpu), "none");
+    cr_expect_eq(sim_bind(w, &xpu, "n0", NULL, &err), -EBUSY);
+    cr_expect_not_null(strstr(err.text, "has not said yet"), "%s", err.text);
+    move(w, &comes, "n2", false);
+    cr_expect_not(waits(w, &first));
+    cr_expect_eq(sim_bind(w, &first, "n0", NULL, NULL), 0);
+    expect_hold(w, 1, "n2");
+    expect_sound(w);
+    writer_stop(w);
+}
+
 /* Two that were nominated to the same room do not keep each other out. */
 Test(moving_pods, who_is_first_has_another_place)
 {
@@ -436,6 +542,28 @@ Test(moving_pods, who_waits_evicts_nobody)
     expect_hold(w, 2, "n2");
     expect_sound(w);
     writer_stop(w);
+}
+
+/* No second node is emptied for a pair whose room is being made. */
+Test(moving_pods, a_pair_evicts_on_one_node)
+{
+    for (int size = 0; size < 2; size++) {
+        struct writer *w = start();
+        bool evicted[LOWS] = {false};
+        struct demand host = sim_member("h", ROLE_HOST, "vip", 0, 1);
+        struct demand xpu = sim_member("x", ROLE_XPU, "vip", 0, 1);
+        const char *node;
+        host.exclusive = xpu.exclusive = true;
+        host.priority = xpu.priority = 10;
+        xpu.cpu_milli = size ? 1 : 0; /* says what its host pod asks */
+        for (int i = 0; i < N_NODES; i++)
+            fill(w, i, N_CARDS);
+        cr_expect_eq(preempt(w, &host, 1, evicted, &node), 1);
+        cr_assert_eq(offer(w, &host, MOVING_PODS_UNSETTLED), 0);
+        cr_expect_eq(preempt(w, &xpu, 1, evicted, &node), 0);
+        cr_expect_null(node);
+        writer_stop(w);
+    }
 }
 
 /* A pod that nobody else asks with gets what the scheduler has chosen, which may
