@@ -1,5 +1,6 @@
 #include "extender/serve/routes_scheduler.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "extender/judge/job.h"
@@ -11,6 +12,7 @@
 #include "extender/serve/scratch.h"
 #include "extender/serve/wire.h"
 #include "lib/base/mem.h"
+#include "lib/io/log.h"
 
 /* --- candidates --------------------------------------------------------- */
 
@@ -327,9 +329,24 @@ static size_t find_given(const struct snapshot *snapshot,
     return n;
 }
 
+/* Where kube-scheduler may make room, as it was answered. */
+struct offer {
+    size_t n;                       /* nodes */
+    char node[DEMAND_NAME_MAX + 1]; /* when it is one */
+};
+
+static void note_offered(struct offer *offer, const struct jtext *node)
+{
+    bool odd = node->size >= sizeof offer->node; /* all of it escaped */
+    offer->n += odd ? 2 : 1;
+    if (!odd)
+        (void)jtext_decode(node, offer->node);
+}
+
 /* kube-scheduler takes a node without victims for an error. */
 static void answer_preemption(const struct wire_preemption *p,
-                              const struct victims *victims, struct str *out)
+                              const struct victims *victims, struct str *out,
+                              struct offer *ret_offer)
 {
     size_t n_uids = 0, at = 0;
     for (size_t i = 0; i < p->n_nodes; i++)
@@ -346,12 +363,15 @@ static void answer_preemption(const struct wire_preemption *p,
                                        .n = v->n};
         for (size_t j = 0; j < v->n; j++)
             uids[at++] = v->named[j]->demand.uid;
+        if (named[i].keep)
+            note_offered(ret_offer, &p->nodes[i].node);
     }
     wire_write_preemption(p, named, out);
 }
 
 static void preempt_with(const struct wire_preemption *p,
-                         struct snapshot *snapshot, struct str *out)
+                         struct snapshot *snapshot, struct str *out,
+                         struct offer *ret_offer)
 {
     size_t n = p->n_nodes;
     cleanup_free const struct allocation **given = xcalloc(p->n_uids + 1,
@@ -368,15 +388,67 @@ static void preempt_with(const struct wire_preemption *p,
     }
     if (p->demand.role != ROLE_NONE)
         victims_choose(snapshot, &p->demand, asks, n, victims);
-    answer_preemption(p, victims, out);
+    answer_preemption(p, victims, out, ret_offer);
     for (size_t i = 0; i < n; i++)
         victims_fini(&victims[i]);
+}
+
+/* What was answered is known to the writer before it is sent: no other pod of
+ * the pair is bound elsewhere from then on.  Lives until the request is
+ * answered. */
+struct offering {
+    struct writer_op op;
+    struct demand demand;
+    struct offer offer;
+    struct httpd_request *rq;
+};
+
+static void offer_made(struct writer_op *op)
+{
+    struct offering *o = op->ctx;
+    if (op->result < 0) { /* a bind came first: the pod is to be tried anew */
+        const struct wire_preemption nothing = {0};
+        struct str *out = httpd_reply(o->rq);
+        log_event(LOG_INFO, "preempt-late", "error", op->error.text, NULL);
+        str_reset(out);
+        wire_write_preemption(&nothing, NULL, out);
+    }
+    httpd_resume(o->rq);
+    free(o);
+}
+
+/* Where no watch tells of nominations, nobody waits for one.  Those of a group
+ * are planned together. */
+static bool is_to_offer(const struct app *app, const struct demand *pod,
+                        const struct offer *offer)
+{
+    return offer->n > 0 && !pod->grouped &&
+           (pod->role == ROLE_HOST || pod->role == ROLE_XPU) &&
+           pod_source_has(&app->source, bind);
+}
+
+static void make_offer(struct httpd_request *rq, struct app *app,
+                       const struct demand *pod, const struct offer *offer)
+{
+    struct offering *o = xcalloc(1, sizeof *o);
+    o->demand = *pod;
+    o->offer = *offer;
+    o->rq = rq;
+    o->op = (struct writer_op){.kind = WRITER_OFFER,
+                               .demand = &o->demand,
+                               .node = offer->n == 1 ? o->offer.node
+                                                     : MOVING_PODS_UNSETTLED,
+                               .done = offer_made,
+                               .ctx = o};
+    httpd_suspend(rq);
+    writer_post(app->writer, &o->op);
 }
 
 static void handle_preempt(struct httpd_request *rq, void *ctx)
 {
     struct app *app = ctx;
     struct error err = {0};
+    struct offer offer = {0};
     size_t size;
     const char *body = httpd_body(rq, &size);
     struct scratch *m = scratch_take(app->scratch);
@@ -385,8 +457,10 @@ static void handle_preempt(struct httpd_request *rq, void *ctx)
         httpd_fail(rq, 400, "%s", err.text);
     } else {
         struct snapshot *snapshot = writer_snapshot(app->writer);
-        preempt_with(p, snapshot, httpd_reply(rq));
+        preempt_with(p, snapshot, httpd_reply(rq), &offer);
         snapshot_unref(snapshot);
+        if (is_to_offer(app, &p->demand, &offer))
+            make_offer(rq, app, &p->demand, &offer);
     }
     scratch_give(app->scratch, m);
 }

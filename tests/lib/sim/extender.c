@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "extender/pods/pending_demands.h"
+#include "extender/serve/scratch.h"
 #include "tests/lib/sim/simstate.h"
 
 void test_extender_start(struct test_extender *x,
@@ -18,6 +19,7 @@ void test_extender_start(struct test_extender *x,
     test_extender_write(x, sim_writer_with(NULL, x->embedded->store.applied));
     x->app.listener.metrics = app_metrics_create();
     x->app.demands = pending_demands_create();
+    x->app.scratch = scratch_pool_create();
     x->app.instance = 1;
     x->embedded->store.metrics = x->app.listener.metrics;
     x->embedded->store.demands = x->app.demands;
@@ -50,6 +52,7 @@ void test_extender_stop(struct test_extender *x)
     httpd_stop(x->httpd);
     writer_stop(x->app.writer);
     embedded_destroy(x->embedded);
+    scratch_pool_destroy(x->app.scratch);
     pending_demands_destroy(x->app.demands);
     metrics_destroy(x->app.listener.metrics);
 }

@@ -4,11 +4,14 @@
 
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <string.h>
 
+#include "extender/keep/writer_private.h"
 #include "extender/leader/binds.h"
 #include "extender/pods/pending_demands.h"
+#include "extender/serve/routes_scheduler.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 #include "tests/lib/http/rawclient.h"
@@ -97,15 +100,13 @@ static void start_binds(struct cluster *c)
 
 static void start(struct cluster *c)
 {
-    static const struct httpd_route routes[] = {
-        {HTTPD_POST, "/bind", handle_bind, 65536, "bind"}};
     struct error err = {0};
     log_set_level(LOG_ERROR);
     *c = (struct cluster){.server = bindserver_start()};
     const struct binder_config config = {.kube = bindserver_config(c->server),
                                          .call_ms = CALL_MS,
                                          .deadline_ms = DEADLINE_MS};
-    test_extender_start(&c->x, routes, ARRAY_LEN(routes), NULL);
+    test_extender_start(&c->x, scheduler_routes, n_scheduler_routes, NULL);
     cr_assert_eq(binder_start(&config, &c->binder, &err), 0, "%s", err.text);
     start_binds(c);
     cr_assert_eq(sim_publish(c->x.app.writer, "n1", 4, "boot", 1), 0);
@@ -339,6 +340,154 @@ Test(routes_bind, binds_what_only_the_watch_has_shown)
     (void)ask(&c, "p2", "n1", text);
     cr_expect(strstr(text, "schedule it again"), "%s", text);
     stop(&c);
+}
+
+/* --- room that is being made ------------------------------------------------
+ *
+ * kube-scheduler nominates the host pod after the answer, and then asks for its
+ * xPU pod: what no watch has told (there is none here) is known all the same. */
+
+enum { CARDS = 4 };
+
+static void fill(struct cluster *c, const char *node)
+{
+    char name[32];
+    for (int i = 0; i < CARDS; i++) {
+        (void)snprintf(name, sizeof name, "%s-low%d", node, i);
+        struct demand low = sim_pod(name, ROLE_HOST, "", 0);
+        low.exclusive = true;
+        cr_assert_eq(sim_bind(c->x.app.writer, &low, node, NULL, NULL), 0);
+    }
+}
+
+/* Whom to evict for the host pod of pair vip on these nodes: is a node among
+ * the answer? */
+static void preempt(struct cluster *c, const char *n1, const char *n2,
+                    struct raw_reply *r)
+{
+    cleanup_free char *body = xasprintf(
+        "{\"Pod\":{\"metadata\":{\"name\":\"vip\",\"namespace\":\"ns\","
+        "\"uid\":\"uid-vip\",\"labels\":{\"biga.dev/role\":\"host\","
+        "\"biga.dev/job\":\"vip\"},\"annotations\":{"
+        "\"biga.dev/exclusive\":\"true\"}},"
+        "\"spec\":{\"priority\":5,\"containers\":[{}]}},"
+        "\"NodeNameToMetaVictims\":{%s%s%s}}",
+        n1, *n1 && *n2 ? "," : "", n2);
+    cr_assert_eq(raw_call(c->x.port, "POST", "/preempt", "", body, r), 200);
+}
+
+#define VICTIM(node) "\"" node "\":{\"Pods\":[{\"UID\":\"uid-" node "-low0\"}]}"
+
+static void make_xpu(struct cluster *c)
+{
+    struct demand d = sim_pod("vip-xpu", ROLE_XPU, "vip", 0);
+    bindserver_pod(c->server, d.name, d.uid);
+    pending_demands_put(c->x.app.demands, &d);
+}
+
+static void start_full(struct cluster *c, struct raw_reply *r)
+{
+    *r = (struct raw_reply){.head = STR_INIT(4096), .body = STR_INIT(65536)};
+    start(c);
+    fill(c, "n1");
+    fill(c, "n2");
+    make_xpu(c);
+}
+
+static void stop_full(struct cluster *c, struct raw_reply *r)
+{
+    raw_reply_fini(r);
+    stop(c);
+}
+
+Test(routes_bind, a_pair_goes_where_room_is_made)
+{
+    struct cluster c;
+    struct raw_reply r;
+    char text[512];
+    start_full(&c, &r);
+    preempt(&c, VICTIM("n1"), "", &r);
+    cr_expect(strstr(str_text(&r.body), "\"n1\""), "%s", str_text(&r.body));
+    cr_assert_eq(sim_release(c.x.app.writer, "n1-low0"), 0);
+    cr_assert_eq(sim_release(c.x.app.writer, "n2-low0"), 0);
+    (void)ask(&c, "vip-xpu", "n2", text);
+    cr_expect(strstr(text, "makes room for another pod of its pair on node n1"),
+              "%s", text);
+    await_no_bind(&c);
+    expect_calls(&c, "");
+    cr_expect_str_eq(ask(&c, "vip-xpu", "n1", text), "");
+    stop_full(&c, &r);
+}
+
+Test(routes_bind, a_pair_waits_until_it_is_known_where)
+{
+    struct cluster c;
+    struct raw_reply r;
+    char text[512];
+    start_full(&c, &r);
+    preempt(&c, VICTIM("n1"), VICTIM("n2"), &r);
+    cr_expect(strstr(str_text(&r.body), "\"n1\""), "%s", str_text(&r.body));
+    cr_expect(strstr(str_text(&r.body), "\"n2\""), "%s", str_text(&r.body));
+    cr_assert_eq(sim_release(c.x.app.writer, "n2-low0"), 0);
+    (void)ask(&c, "vip-xpu", "n2", text);
+    cr_expect(strstr(text, "has not said yet on which node"), "%s", text);
+    await_no_bind(&c);
+    expect_calls(&c, "");
+    stop_full(&c, &r);
+}
+
+struct busy {
+    struct writer *writer;
+    sem_t begun;
+};
+
+/* The writer is busy until the answer waits for it. */
+static void wait_for_offer(void *ctx)
+{
+    struct busy *b = ctx;
+    struct writer *w = b->writer;
+    (void)sem_post(&b->begun);
+    for (bool found = false; !found;) {
+        (void)usleep(1000);
+        hold_lock(&w->lock);
+        for (struct writer_op *op = w->first; op && !found; op = op->next)
+            found = op->kind == WRITER_OFFER;
+    }
+}
+
+static void ignore(struct writer_op *op)
+{
+    (void)op;
+}
+
+/* The xPU pod is bound while it is searched whom to evict: nobody is, elsewhere
+ * it would be in vain. */
+Test(routes_bind, a_bind_that_was_faster_counts)
+{
+    struct cluster c;
+    struct raw_reply r;
+    start_full(&c, &r);
+    struct demand xpu = sim_pod("vip-xpu", ROLE_XPU, "vip", 0);
+    cr_assert_eq(sim_release(c.x.app.writer, "n2-low0"), 0);
+    struct busy busy = {.writer = c.x.app.writer};
+    struct writer_op wait = {.kind = WRITER_CALL,
+                             .call = wait_for_offer,
+                             .ctx = &busy,
+                             .done = ignore};
+    struct writer_op bind = {.kind = WRITER_BIND,
+                             .demand = &xpu,
+                             .node = "n2",
+                             .out = STR_INIT(65536),
+                             .done = ignore};
+    cr_assert_eq(sem_init(&busy.begun, 0, 0), 0);
+    writer_post(c.x.app.writer, &wait);
+    (void)sem_wait(&busy.begun); /* what comes now is for after it */
+    writer_post(c.x.app.writer, &bind);
+    preempt(&c, VICTIM("n1"), "", &r);
+    cr_expect_str_eq(str_text(&r.body), "{\"NodeNameToMetaVictims\":{}}");
+    cr_expect(has(&c, "vip-xpu", "n2"));
+    str_fini(&bind.out);
+    stop_full(&c, &r);
 }
 
 Test(routes_bind, binds_pods_without_a_role)
