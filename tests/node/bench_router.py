@@ -144,17 +144,21 @@ def main():
         bench.calls()
         with bench.on({min(os.sched_getaffinity(0))}):
             bench.calls()
-        took = {direct: [], through: []}
+        took, own = {direct: [], through: []}, []
         for i in range(rounds):
             for endpoint in (direct, through)[::-1 if i % 2 else 1]:
                 bench.clear()
                 bench.dial(endpoint)
+                before = cpu_s(r.way.process.pid)
                 took[endpoint].append(bench.start(n))
+                if endpoint == through:
+                    own.append(cpu_s(r.way.process.pid) - before)
         medians = [statistics.median(took[e]) for e in (direct, through)]
         print(f"start of {n} pods, s: direct", *(
             f"{x:.2f}" for x in took[direct]), " through", *(
             f"{x:.2f}" for x in took[through]),
-            f" ratio of the medians {medians[1] / medians[0]:.3f}",
+            f" ratio of the medians {medians[1] / medians[0]:.3f};"
+            f" processor of biga-cri, s: {statistics.median(own):.2f}",
             flush=True)
         bench.dial(through)
         own, runtime = bench.at_rest(
