@@ -195,13 +195,23 @@ static struct binding_outcome post_failed(struct binder_thread *t,
     return is_unsure(b) ? look_up_next(b) : refuse(t, err->text);
 }
 
+/* Its lease might end before the call does: soon it is renewed, or another
+ * leads. */
+static struct binding_outcome await_lease(struct binder_thread *t,
+                                          struct binding *b)
+{
+    if (!may_bind(t, 1))
+        return refuse(t, "not the leader any more: try again");
+    (void)snprintf(b->why, sizeof b->why, "the leader's lease was not renewed");
+    return again(backoff_fail(&b->backoff));
+}
+
 static struct binding_outcome post(struct binder_thread *t, struct binding *b)
 {
     struct error err = {0};
     unsigned ms = call_ms(t, b);
     if (!may_bind(t, ms))
-        return is_unsure(b) ? look_up_next(b)
-                            : refuse(t, "not the leader any more: try again");
+        return is_unsure(b) ? look_up_next(b) : await_lease(t, b);
     write_path(t, b, "/binding");
     write_body(&t->body, b);
     struct kube_request request = {.method = "POST",

@@ -2,6 +2,7 @@
 #include "extender/leader/binder.h"
 
 #include <criterion/criterion.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -36,13 +37,16 @@ struct fixture {
     struct binder *binder;
     int64_t call_ms;
     atomic_bool leads;
+    atomic_int lease_ms; /* of its lease are left */
+    atomic_uint asked;
 };
 
 static bool may_bind(void *ctx, int64_t call_ms)
 {
     struct fixture *f = ctx;
     cr_assert(call_ms > 0 && call_ms <= f->call_ms);
-    return f->leads;
+    atomic_fetch_add(&f->asked, 1);
+    return f->leads && call_ms <= f->lease_ms;
 }
 
 static void start_with(struct fixture *f, int64_t call_ms, int64_t deadline_ms)
@@ -50,6 +54,7 @@ static void start_with(struct fixture *f, int64_t call_ms, int64_t deadline_ms)
     struct error err = {0};
     log_set_level(LOG_ERROR);
     f->leads = true;
+    f->lease_ms = INT_MAX;
     f->call_ms = call_ms;
     f->server = bindserver_start();
     const struct binder_config config = {.kube = bindserver_config(f->server),
@@ -473,6 +478,37 @@ Test(binder, does_not_bind_when_it_does_not_lead)
     f.leads = false;
     cr_expect_eq(RUN(&f, &a, NONE, NONE), BINDER_REFUSED);
     cr_expect(strstr(a.reason, "leader"), "%s", a.reason);
+    expect_calls(&f, "");
+    stop(&f);
+}
+
+/* On a busy machine it is renewed late, and no pod need be tried anew. */
+Test(binder, waits_for_a_lease_that_is_renewed)
+{
+    struct fixture f;
+    struct asked a;
+    start(&f);
+    bindserver_pod(f.server, "p1", "u1");
+    f.lease_ms = 1;
+    ask(&f, &a, "p1", "u1", "n1");
+    while (f.asked < 4) /* twice each time */
+        (void)usleep(1000);
+    expect_calls(&f, "");
+    f.lease_ms = INT_MAX;
+    cr_expect_eq(await(&a.outcome), BINDER_BOUND);
+    stop(&f);
+}
+
+Test(binder, does_not_wait_for_ever_for_a_lease)
+{
+    struct fixture f;
+    struct asked a;
+    start_hasty(&f);
+    bindserver_pod(f.server, "p1", "u1");
+    f.lease_ms = 1;
+    ask(&f, &a, "p1", "u1", "n1");
+    cr_expect_eq(await(&a.outcome), BINDER_REFUSED);
+    cr_expect(strstr(a.reason, "lease"), "%s", a.reason);
     expect_calls(&f, "");
     stop(&f);
 }
