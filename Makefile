@@ -277,8 +277,10 @@ node-binaries:
 	@scripts/setup --node || true
 	@for what in '' kubelet cri; do \
 	    tests/kube/binaries $$what >/dev/null || [ $$? = 77 ] || exit 1; done
+# The longest take four minutes alone, and more beside all else.
 test-node: programs $(FP)/biga-cri node-binaries
-	@env -u MAKEFLAGS -u MAKELEVEL scripts/run-tests --node $(NODE)
+	@env -u MAKEFLAGS -u MAKELEVEL TEST_TIMEOUT=$${TEST_TIMEOUT:-1500} \
+	    scripts/run-tests --node $(NODE)
 bench-node: programs node-binaries $(BUILD)/bench/bench_grpcd
 	@tests/node/bench_router.py
 # all specs, at all targets at the same time: some minutes
