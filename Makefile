@@ -277,10 +277,11 @@ node-binaries:
 	@scripts/setup --node || true
 	@for what in '' kubelet cri; do \
 	    tests/kube/binaries $$what >/dev/null || [ $$? = 77 ] || exit 1; done
-# The longest take four minutes alone, and more beside all else.
+# The longest take four minutes alone, and more beside all else.  Each keeps a
+# processor busy: with more of them at once, calls do not come in time.
 test-node: programs $(FP)/biga-cri node-binaries
 	@env -u MAKEFLAGS -u MAKELEVEL TEST_TIMEOUT=$${TEST_TIMEOUT:-1500} \
-	    scripts/run-tests --node $(NODE)
+	    scripts/run-tests -j $${BIGA_JOBS:-$$(nproc)} --node $(NODE)
 bench-node: programs node-binaries $(BUILD)/bench/bench_grpcd
 	@tests/node/bench_router.py
 # all specs, at all targets at the same time: some minutes

@@ -131,9 +131,13 @@ class Standing:
     def shown(self):
         """get -o wide, describe"""
         found = self.r.pod(self.name)
-        said = self.k("get", "pod", self.name, "-o", "wide")
-        for word in (found["status"]["podIP"], NODE, "1/1"):
-            assert word in said, said
+
+        def ready():  # a kubelet that was restarted probes it first
+            said = self.k("get", "pod", self.name, "-o", "wide")
+            for word in (found["status"]["podIP"], NODE):
+                assert word in said, said
+            return "1/1" in said
+        wait_for(self.name + " is shown as ready", ready)
         assert f"{self.ids[0][0]}" in self.k("describe", "pod", self.name)
 
     def logs(self):
