@@ -15,28 +15,26 @@
 /* --- from start to end -----------------------------------------------------
  */
 
-struct work {
-    struct job job;
-    job_f *run;
-};
-
 static void run(void *ctx, struct grpcd_call *call)
 {
-    struct work *w = ctx;
+    struct job *j = ctx;
     (void)call; /* the job has it */
-    w->run(&w->job);
+    j->run(j);
 }
 
-void job_begin(const struct job *given, job_f *what)
+struct job *job_create(const struct job *given)
 {
-    struct work *w = xcalloc(1, sizeof *w);
-    w->job = *given;
-    w->job.began_ms = clock_ms();
-    w->run = what;
-    grpcd_call_work(w->job.call, GRPCD_LONG, run, w);
+    struct job *j = xmemdup(given, sizeof *given);
+    j->began_ms = clock_ms();
+    return j;
 }
 
-/* The job is the first member of what is freed. */
+void job_begin(struct job *j, job_f *what)
+{
+    j->run = what;
+    grpcd_call_work(j->call, GRPCD_LONG, run, j);
+}
+
 static void end(struct job *j)
 {
     request_fini(&j->req);

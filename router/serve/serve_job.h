@@ -18,11 +18,14 @@ struct job {
     int64_t began_ms;
     char made[KEPT_ID_MAX + 1]; /* for the audit */
     int code;                   /* of the failure, as gRPC has it */
+    void (*run)(struct job *j);
 };
 typedef void job_f(struct job *j);
-/* Takes the call, the request (which is empty then) and the reference; `run`
- * ends with one of the two below. */
-void job_begin(const struct job *given, job_f *run);
+/* Takes the call, the request and the reference; it is freed by job_answer()
+ * or job_fail(). */
+struct job *job_create(const struct job *given);
+/* On a worker; `run` ends with one of the two below. */
+void job_begin(struct job *j, job_f *run);
 void job_answer(struct job *j, const struct str *reply);
 void job_fail(struct job *j, const struct error *err);
 /* Fill in `err` and what the kubelet is told: a code, and a text that begins
@@ -63,6 +66,9 @@ job_f serve_remove_container, serve_update_container, serve_reopen_log;
 job_f serve_exec_sync, serve_stream_url;
 job_f serve_image_status, serve_pull_image;
 job_f serve_status_by_id, serve_stats_by_id;
+/* On the server's thread: the status is told when it is known, which needs no
+ * call and no wait; false: it is not, and nothing was done. */
+bool serve_status_at_once(struct job *j);
 
 /* That remote is in this node still. */
 int serve_need_far(struct job *j, struct error *err);

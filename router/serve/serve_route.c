@@ -138,7 +138,9 @@ static void to_job(struct serve *s, struct grpcd_call *call,
         .kept = kept,
     };
     *req = (struct request){0};
-    job_begin(&j, run);
+    struct job *made = job_create(&j);
+    if (run != serve_status_by_id || !serve_status_at_once(made))
+        job_begin(made, run);
 }
 
 static void take_by_id(struct serve *s, struct grpcd_call *call,

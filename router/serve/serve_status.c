@@ -6,6 +6,9 @@
 #include "router/serve/serve_job.h"
 #include "router/wire/pod_stats.h"
 
+/* bytes of a status: a longer one would keep the server's other calls waiting */
+enum { AT_ONCE_MAX = 64 << 10 };
+
 /* --- Status --------------------------------------------------------------------
  */
 
@@ -27,19 +30,25 @@ void serve_tell_status(void *ctx, struct grpcd_call *call)
 /* --- of one ----------------------------------------------------------------------
  */
 
-/* The reply as it came: what is known, or what the remote says now. */
-static int raw_status(struct job *j, struct str *ret_reply, struct error *err)
+/* The reply as it came, when it is known. */
+static bool known_status(const struct job *j, struct str *ret_reply)
 {
     cleanup_with(remote_view) struct remote_view *v =
         remote_view(j->far->remote);
     struct proto_bytes had = remote_view_status(v, j->req.id);
-    cleanup_str struct str request = STR_INIT(REQUEST_TEXT_MAX);
     bool guess = remote_view_time(v) == 0 && j->kept;
     if (guess && (!had.size || j->kept->ended.size))
         serve_guess_status(j->kept, ret_reply);
     else if (had.size)
         str_add_n(ret_reply, had.data, had.size);
-    if (ret_reply->size)
+    return ret_reply->size > 0;
+}
+
+/* The same, or what the remote says now. */
+static int raw_status(struct job *j, struct str *ret_reply, struct error *err)
+{
+    cleanup_str struct str request = STR_INIT(REQUEST_TEXT_MAX);
+    if (known_status(j, ret_reply))
         return 0;
     proto_add_text(&request, CRI_ContainerStatusRequest_container_id,
                    j->req.id);
@@ -70,32 +79,43 @@ static int status_told(struct job *j, struct proto_bytes raw, struct str *reply,
     return r;
 }
 
-static int status(struct job *j, struct str *reply, struct error *err)
+static void answer_status(struct job *j, struct proto_bytes raw)
 {
-    cleanup_str struct str raw = STR_INIT(SERVE_REPLY_MAX);
-    raw.soft = true;
-    int r = serve_need_far(j, err);
-    if (r == 0)
-        r = raw_status(j, &raw, err);
-    if (r < 0)
-        return r;
+    struct error err = {0};
+    cleanup_str struct str reply = STR_INIT(SERVE_REPLY_MAX);
+    reply.soft = true;
     j->code = GRPC_INTERNAL;
-    r = status_told(j, (struct proto_bytes){str_text(&raw), raw.size}, reply,
-                    err);
-    return r < 0 || j->m->id != METHOD_CONTAINER_STATUS
-               ? r
-               : exits_show(j->s->exits, j->far, j->req.id, reply);
+    int r = status_told(j, raw, &reply, &err);
+    if (r == 0 && j->m->id == METHOD_CONTAINER_STATUS)
+        r = exits_show(j->s->exits, j->far, j->req.id, &reply);
+    if (r < 0)
+        job_fail(j, &err);
+    else
+        job_answer(j, &reply);
 }
 
 void serve_status_by_id(struct job *j)
 {
     struct error err = {0};
-    cleanup_str struct str reply = STR_INIT(SERVE_REPLY_MAX);
-    reply.soft = true;
-    if (status(j, &reply, &err) < 0)
+    cleanup_str struct str raw = STR_INIT(SERVE_REPLY_MAX);
+    raw.soft = true;
+    int r = serve_need_far(j, &err);
+    if (r == 0)
+        r = raw_status(j, &raw, &err);
+    if (r < 0)
         job_fail(j, &err);
     else
-        job_answer(j, &reply);
+        answer_status(j, (struct proto_bytes){str_text(&raw), raw.size});
+}
+
+bool serve_status_at_once(struct job *j)
+{
+    cleanup_str struct str raw = STR_INIT(AT_ONCE_MAX);
+    raw.soft = true;
+    if (!j->far || !known_status(j, &raw) || raw.overflow)
+        return false;
+    answer_status(j, (struct proto_bytes){str_text(&raw), raw.size});
+    return true;
 }
 
 /* --- stats -----------------------------------------------------------------------
