@@ -1,6 +1,7 @@
 /* Where each call goes: to the home as it came, or to a job of a remote. */
 #include <string.h>
 
+#include "router/serve/serve_guess.h"
 #include "router/serve/serve_job.h"
 
 static const struct {
@@ -68,12 +69,9 @@ static struct proto_bytes first(struct grpcd_call *call)
 static struct far *find_silent(struct serve *s)
 {
     struct far *far;
-    for (size_t i = 0; (far = serve_next(s, &i));) {
-        cleanup_with(remote_view) struct remote_view *v =
-            remote_view(far->remote);
-        if (remote_view_time(v) == 0)
+    for (size_t i = 0; (far = serve_next(s, &i));)
+        if (serve_is_silent(far))
             return far;
-    }
     return NULL;
 }
 
