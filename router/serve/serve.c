@@ -287,6 +287,8 @@ static void close_fars(struct serve *s)
         lines_destroy(s->fars[i].lines);
         helper_destroy(s->fars[i].helper);
         free(s->fars[i].made);
+        far_list_unref(s->fars[i].told[0]);
+        far_list_unref(s->fars[i].told[1]);
         (void)pthread_mutex_destroy(&s->fars[i].preparing);
     }
 }

@@ -16,6 +16,7 @@
 #include "router/log/log_state.h"
 #include "router/remote/remote.h"
 #include "router/serve/event_feed.h"
+#include "router/serve/serve_far_list.h"
 #include "router/serve/grant.h"
 #include "router/serve/helper.h"
 #include "router/serve/line.h"
@@ -53,6 +54,7 @@ struct far {
     bool heard; /* it is ready, or lost */
     struct just_made *made;
     size_t n_made, cap_made;
+    struct far_list *told[2]; /* the last lists of sandboxes, of containers */
     char address[SERVE_ADDRESS_MAX]; /* of pods with its network; "" unknown */
     char host[ACT_NAME_MAX + 1];     /* of its endpoint, as it is written */
 };
