@@ -93,6 +93,59 @@ static CURLcode code_of(CURLM *multi)
     return CURLE_RECV_ERROR; /* there is always one when none runs */
 }
 
+static void make_multi(struct grpc *g)
+{
+    hold_lock(&g->lock);
+    if (g->multi)
+        return;
+    g->multi = curl_multi_init();
+    if (!g->multi)
+        abort(); /* out of memory, as x*alloc does */
+    (void)curl_multi_setopt(g->multi, CURLMOPT_MAXCONNECTS, 1L);
+}
+
+CURLcode grpc_transfer_begin(struct grpc_task *t)
+{
+    struct grpc *g = t->g;
+    CURLcode code = grpc_task_set(t);
+    make_multi(g);
+    if (code != CURLE_OK)
+        return code;
+    return curl_multi_add_handle(g->multi, g->curl) == CURLM_OK
+               ? CURLE_OK
+               : CURLE_FAILED_INIT;
+}
+
+bool grpc_transfer_go_on(struct grpc_task *t, CURLcode *ret_code)
+{
+    CURLM *multi = t->g->multi;
+    int running = 1;
+    CURLMcode code = curl_multi_perform(multi, &running);
+    bool going = code == CURLM_OK && running > 0;
+    if (going && grpc_task_may_go_on(t))
+        return true;
+    *ret_code = going              ? CURLE_ABORTED_BY_CALLBACK
+                : code == CURLM_OK ? code_of(multi)
+                                   : CURLE_OUT_OF_MEMORY;
+    return false;
+}
+
+void grpc_transfer_end(struct grpc_task *t)
+{
+    /* of one that was not added, too */
+    (void)curl_multi_remove_handle(t->g->multi, t->g->curl);
+    grpc_task_unset(t);
+}
+
+int grpc_transfer_judge(struct grpc_task *t, CURLcode code,
+                        struct grpc_end *ret_end, struct error *err)
+{
+    int r = grpc_task_end(t, code, ret_end, err);
+    if (code != CURLE_OK || !t->g->to.tls || (r < 0 && r != -EREMOTEIO))
+        grpc_reconnect(t->g);
+    return r;
+}
+
 static void wait_for(const struct grpc_task *t)
 {
     struct grpc *g = t->g;
@@ -108,39 +161,22 @@ static void wait_for(const struct grpc_task *t)
 static CURLcode run(struct grpc_task *t)
 {
     struct grpc *g = t->g;
-    int running = 1;
+    CURLcode code;
     for (;;) {
         if (g->pump)
             grpc_pump_turn(g->pump);
-        CURLMcode code = curl_multi_perform(g->multi, &running);
-        if (code != CURLM_OK)
-            return CURLE_OUT_OF_MEMORY;
-        if (running == 0)
-            return code_of(g->multi);
-        if (!grpc_task_may_go_on(t))
-            return CURLE_ABORTED_BY_CALLBACK;
+        if (!grpc_transfer_go_on(t, &code))
+            return code;
         wait_for(t);
     }
 }
 
 static CURLcode transfer(struct grpc_task *t)
 {
-    struct grpc *g = t->g;
-    CURLcode code = grpc_task_set(t);
-    pthread_mutex_lock(&g->lock);
-    if (!g->multi)
-        g->multi = curl_multi_init();
-    pthread_mutex_unlock(&g->lock);
-    if (!g->multi)
-        abort(); /* out of memory, as x*alloc does */
-    if (code == CURLE_OK) {
-        (void)curl_multi_setopt(g->multi, CURLMOPT_MAXCONNECTS, 1L);
-        code = curl_multi_add_handle(g->multi, g->curl) == CURLM_OK
-                   ? run(t)
-                   : CURLE_FAILED_INIT;
-        (void)curl_multi_remove_handle(g->multi, g->curl);
-    }
-    grpc_task_unset(t);
+    CURLcode code = grpc_transfer_begin(t);
+    if (code == CURLE_OK)
+        code = run(t);
+    grpc_transfer_end(t);
     return code;
 }
 
@@ -154,10 +190,7 @@ static int perform(struct grpc_task *t, struct grpc_end *ret_end,
         t->connected = false;
         code = transfer(t);
     }
-    int r = grpc_task_end(t, code, ret_end, err);
-    if (code != CURLE_OK || !t->g->to.tls || (r < 0 && r != -EREMOTEIO))
-        grpc_reconnect(t->g);
-    return r;
+    return grpc_transfer_judge(t, code, ret_end, err);
 }
 
 int grpc_call(struct grpc *g, const char *method, const void *request,

@@ -50,6 +50,18 @@ struct grpc {
 
 void grpc_init(void); /* libcurl, once */
 
+struct grpc_task;
+/* The handle is in the multi of its connection, and is so until _end(), which
+ * follows whatever this returns. */
+CURLcode grpc_transfer_begin(struct grpc_task *t);
+/* What can be done without a wait; false: it has ended so, or must. */
+bool grpc_transfer_go_on(struct grpc_task *t, CURLcode *ret_code);
+void grpc_transfer_end(struct grpc_task *t);
+/* What the call came to, as grpc_call() says it; a connection that is of no
+ * more use is dropped. */
+int grpc_transfer_judge(struct grpc_task *t, CURLcode code,
+                        struct grpc_end *ret_end, struct error *err);
+
 /* --- grpc_socket.c ---------------------------------------------------------- */
 
 CURLcode grpc_socket_set_handle(struct grpc *g);
