@@ -2,6 +2,7 @@
 
 #include "lib/grpc/grpc_private.h"
 #include "lib/grpc/grpc_pump.h"
+#include "lib/grpc/grpc_round.h"
 
 static pthread_once_t init_once = PTHREAD_ONCE_INIT;
 
@@ -50,7 +51,9 @@ void grpc_reconnect(struct grpc *g)
 static void wake(struct grpc *g)
 {
     hold_lock(&g->lock);
-    if (g->multi)
+    if (g->round)
+        grpc_round_wake(g->round);
+    else if (g->multi)
         (void)curl_multi_wakeup(g->multi);
 }
 
@@ -202,11 +205,8 @@ int grpc_call(struct grpc *g, const char *method, const void *request,
         .method = method,
         .request = request,
         .request_size = size,
-        .frames.message = ret_reply,
         .deadline_ms = deadline_ms ? deadline_ms : 1, /* 0 would be none */
     };
-    str_reset(ret_reply);
-    if (ret_reply->max == 0)
-        ret_reply->max = g->config.reply_max;
+    grpc_task_reply(&t, ret_reply);
     return perform(&t, ret_end, err);
 }

@@ -1,7 +1,7 @@
 /* grpc_private - what the files of grpc share: grpc.c has connections,
- * grpc_task.c carries calls over libcurl, grpc_hub.c many streams at a time,
- * grpc_pump.c bytes in cleartext; grpc_endpoint.c says where to, grpc_fault.c
- * why one failed. */
+ * grpc_task.c carries calls over libcurl, grpc_round.c several at a time,
+ * grpc_hub.c many streams, grpc_pump.c bytes in cleartext; grpc_endpoint.c
+ * says where to, grpc_fault.c why one failed. */
 #ifndef BIGA_LIB_GRPC_GRPC_PRIVATE_H
 #define BIGA_LIB_GRPC_GRPC_PRIVATE_H
 
@@ -42,7 +42,9 @@ struct grpc {
     struct grpc_pump *pump;     /* of a connection in cleartext */
     char own[GRPC_ADDRESS_MAX]; /* our address on the newest; "" none yet */
     char reason[CURL_ERROR_SIZE];
-    pthread_mutex_t lock; /* of `multi`, while others may wake it */
+    struct grpc_round *round; /* its call is one of those; else NULL */
+    bool refused; /* that would have made a new connection, and may not */
+    pthread_mutex_t lock; /* of `multi` and `round`, while others wake them */
     atomic_bool cancelled, interrupted;
 };
 
@@ -66,6 +68,7 @@ int grpc_transfer_judge(struct grpc_task *t, CURLcode code,
 
 CURLcode grpc_socket_set_handle(struct grpc *g);
 bool grpc_socket_is_open(const struct grpc *g);
+int grpc_socket_fd(const struct grpc *g); /* the first; -1: none */
 /* A connection is there: what is in cleartext is pumped from now on; -errno
  * when it cannot be, and then no deadline would hold. */
 int grpc_socket_connected(struct grpc *g);
@@ -101,6 +104,8 @@ struct grpc_task {
 
 /* The options of a new handle that are the same for all calls. */
 CURLcode grpc_task_set_handle(struct grpc *g);
+/* Where the message of a unary call goes. */
+void grpc_task_reply(struct grpc_task *t, struct str *reply);
 /* Judge the call, and fill in what follows `brief`; -errno into task->fault. */
 void grpc_task_init(struct grpc_task *t);
 /* The handle is ready to be added; and what that took is given back. */

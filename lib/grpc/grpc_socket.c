@@ -19,6 +19,9 @@ static int set_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
     struct grpc *g = ctx;
     unsigned ms = USER_TIMEOUT_MS;
+    g->refused = g->round;
+    if (g->refused)
+        return CURL_SOCKOPT_ERROR;
     for (size_t i = 0; i < GRPC_FDS_MAX; i++)
         if (g->fds[i] < 0) {
             g->fds[i] = fd;
@@ -53,12 +56,17 @@ CURLcode grpc_socket_set_handle(struct grpc *g)
     return code;
 }
 
-bool grpc_socket_is_open(const struct grpc *g)
+int grpc_socket_fd(const struct grpc *g)
 {
     for (size_t i = 0; i < GRPC_FDS_MAX; i++)
         if (g->fds[i] >= 0)
-            return true;
-    return false;
+            return g->fds[i];
+    return -1;
+}
+
+bool grpc_socket_is_open(const struct grpc *g)
+{
+    return grpc_socket_fd(g) >= 0;
 }
 
 void grpc_local_address(const struct grpc *g, char ret_text[GRPC_ADDRESS_MAX])

@@ -295,6 +295,14 @@ static int judge(struct grpc_task *t)
     return look_at_files(t->g, &t->err);
 }
 
+void grpc_task_reply(struct grpc_task *t, struct str *reply)
+{
+    str_reset(reply);
+    if (reply->max == 0)
+        reply->max = t->g->config.reply_max;
+    t->frames.message = reply;
+}
+
 void grpc_task_init(struct grpc_task *t)
 {
     t->fault = judge(t);
