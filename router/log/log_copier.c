@@ -176,7 +176,7 @@ static int reserve(struct log_copier *c, const struct log_target *target,
     k->remote = r;
     k->busy = true;
     (void)strmap_put(&c->containers, k->key, k);
-    log_container_renew(k);
+    log_container_list(k); /* nothing to follow until its file is open */
     *ret_container = k;
     return 0;
 }

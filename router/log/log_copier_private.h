@@ -68,7 +68,9 @@ struct log_container *log_copier_take(struct log_copier *c, const char *key);
 void log_copier_give(struct log_container *k);
 /* Give it another tag: what comes for the old one is passed over. */
 void log_container_renew(struct log_container *k);
-void log_container_unlist(struct log_container *k); /* of its remote */
+/* Among those of its remote, with a tag. */
+void log_container_list(struct log_container *k);
+void log_container_unlist(struct log_container *k);
 /* The one of that name, made where it is not there. -EINVAL, -ENOSPC. */
 int log_remote_make(struct log_copier *c, const char *name,
                     struct log_remote **ret_remote, struct error *err);

@@ -44,12 +44,18 @@ void log_container_unlist(struct log_container *k)
 }
 
 /* Tags rise: the newest is the last. */
+void log_container_list(struct log_container *k)
+{
+    struct log_remote *r = k->remote;
+    k->tag = ++r->last_tag;
+    r->list[r->n++] = k;
+}
+
 void log_container_renew(struct log_container *k)
 {
     struct log_remote *r = k->remote;
     log_container_unlist(k);
-    k->tag = ++r->last_tag;
-    r->list[r->n++] = k;
+    log_container_list(k);
     r->version++;
     (void)pthread_cond_broadcast(&r->copier->wake);
 }
