@@ -12,6 +12,7 @@
 
 enum {
     WAIT_MS = 5000,
+    WAIT_MAX_MS = 30000,
     LINGER_MS = 60,
     REST_MS = 20000,
     ROUND_MAX = 8 << 20, /* what biga-card gives at most */
@@ -46,6 +47,7 @@ with_defaults(const struct log_copier_config *config)
 {
     struct log_copier_config c = *config;
     c.wait_ms = c.wait_ms ? c.wait_ms : WAIT_MS;
+    c.wait_max_ms = c.wait_max_ms ? c.wait_max_ms : WAIT_MAX_MS;
     c.linger_ms = c.linger_ms ? c.linger_ms : LINGER_MS;
     c.rest_ms = c.rest_ms ? c.rest_ms : REST_MS;
     if (c.round_max == 0 || c.round_max > ROUND_MAX)
@@ -314,6 +316,7 @@ void log_copier_cut(struct log_copier *c, const char *remote, bool cut)
         return;
     r->cut = cut;
     r->retry_ms = 0;
+    r->wait_ms = c->config.wait_ms;
     (void)pthread_cond_broadcast(&c->wake);
 }
 

@@ -48,13 +48,15 @@ struct log_copier_config {
     void (*rest)(void *ctx, const char *remote, unsigned lane);
     void *ctx;
     /* 0: the defaults */
-    unsigned rest_ms;   /* 20000 */
-    unsigned wait_ms;   /* how long a call waits for bytes: 5000 */
-    unsigned linger_ms; /* and for more of them, while they come: 60 */
-    size_t round_max;   /* bytes of a call: 8 MiB, and no more */
-    size_t free_step;   /* how much of a log is kept on the remote at least
+    unsigned rest_ms;     /* 20000 */
+    unsigned wait_ms;     /* how long a call waits for bytes: 5000 */
+    unsigned wait_max_ms; /* twice as long each time when none came, at most
+                           * so long: 30000, and biga-card takes 60000 */
+    unsigned linger_ms;   /* and for more of them, while they come: 60 */
+    size_t round_max;     /* bytes of a call: 8 MiB, and no more */
+    size_t free_step;     /* how much of a log is kept on the remote at least
                          * before it is freed there: 16 MiB */
-    uint64_t rate_max;  /* bytes per second of a container; 0: no limit */
+    uint64_t rate_max;    /* bytes per second of a container; 0: no limit */
 };
 
 struct log_copier;

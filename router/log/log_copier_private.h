@@ -34,6 +34,7 @@ struct log_remote {
     uint64_t gen, seq, applied;
     unsigned n_flight; /* of this chain */
     bool chatty, full; /* the last one brought something; as much as it could */
+    unsigned wait_ms;  /* of the next */
     /* of what is to be followed, and what the newest round knows */
     uint64_t version, launched;
     struct backoff backoff;

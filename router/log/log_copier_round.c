@@ -20,6 +20,7 @@ struct call {
     char texts[HEAD_ARGS][24];
     const char *argv[HEAD_ARGS + LOG_CONTAINERS_MAX];
     size_t n;
+    unsigned wait_ms;
     struct arena arena;
 };
 
@@ -61,7 +62,7 @@ static void make_head(const struct log_remote *r, const char *start,
     call->n++;
     add_number(call, r->seq);
     call->argv[call->n++] = start;
-    add_number(call, config->wait_ms);
+    add_number(call, call->wait_ms);
     /* the first bytes after a silence are not kept waiting */
     add_number(call, r->chatty ? config->linger_ms : config->linger_ms / 8);
     add_number(call, config->round_max);
@@ -77,6 +78,10 @@ static void launch(struct log_remote *r, struct call *call)
     const char *start = r->n_flight == 0            ? "first"
                         : r->version != r->launched ? "hurry"
                                                     : "next";
+    /* none stands by behind a long one: what comes after that ends it */
+    if (r->n_flight > 0 || r->version != r->launched)
+        r->wait_ms = r->copier->config.wait_ms;
+    call->wait_ms = r->wait_ms;
     r->seq++;
     r->n_flight++;
     r->launched = r->version;
@@ -95,6 +100,7 @@ static void begin_chain(struct log_remote *r)
         r->gen = (uint64_t)clock_ns() | 1;
     r->seq = r->applied = 0;
     r->n_flight = 0;
+    r->wait_ms = r->copier->config.wait_ms;
     for (size_t i = 0; i < r->n; i++) {
         r->list[i]->freed_sent = r->list[i]->freed_done;
         r->list[i]->sent_seq = 0;
@@ -127,6 +133,17 @@ static int judge(const struct log_remote *r, const struct cri_exec *exec,
         str_text(&exec->err));
 }
 
+/* A card whose logs are silent is asked ever more seldom. */
+static void set_wait(struct log_remote *r)
+{
+    const struct log_copier_config *config = &r->copier->config;
+    if (r->chatty)
+        r->wait_ms = config->wait_ms;
+    else if (r->n_flight == 0 && r->wait_ms < config->wait_max_ms)
+        r->wait_ms = r->wait_ms < config->wait_max_ms / 2 ? 2 * r->wait_ms
+                                                          : config->wait_max_ms;
+}
+
 /* What a round has brought, after those before it. */
 static void settle(struct log_remote *r, uint64_t gen, uint64_t seq, int rc,
                    const struct cri_exec *exec, struct error *err)
@@ -152,6 +169,7 @@ static void settle(struct log_remote *r, uint64_t gen, uint64_t seq, int rc,
     c->counts.rounds++;
     r->applied = seq;
     r->n_flight--;
+    set_wait(r);
     (void)pthread_cond_broadcast(&c->wake);
 }
 
@@ -173,7 +191,7 @@ static void call_remote(struct log_remote *r, unsigned lane)
     struct cri_exec exec = {.max = c->config.round_max + OUTPUT_MORE};
     launch(r, call);
     uint64_t gen = r->gen, seq = r->seq;
-    unsigned ms = LOG_LANES * c->config.wait_ms + CALL_MS;
+    unsigned ms = call->wait_ms + (LOG_LANES - 1) * c->config.wait_ms + CALL_MS;
     int64_t begun_ms = clock_ms();
     (void)pthread_mutex_unlock(&c->lock);
     int rc = c->config.exec(c->config.ctx, r->name, lane, call->argv, call->n,
