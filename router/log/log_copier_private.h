@@ -35,6 +35,7 @@ struct log_remote {
     unsigned n_flight; /* of this chain */
     bool chatty, full; /* the last one brought something; as much as it could */
     unsigned wait_ms;  /* of the next */
+    bool applying;     /* what one has brought */
     /* of what is to be followed, and what the newest round knows */
     uint64_t version, launched;
     struct backoff backoff;

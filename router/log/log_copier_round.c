@@ -20,6 +20,8 @@ struct call {
     char texts[HEAD_ARGS][24];
     const char *argv[HEAD_ARGS + LOG_CONTAINERS_MAX];
     size_t n;
+    uint64_t gen, seq;
+    bool hurries; /* those before it return at once, when it gets there */
     unsigned wait_ms;
     struct arena arena;
 };
@@ -82,7 +84,9 @@ static void launch(struct log_remote *r, struct call *call)
     if (r->n_flight > 0 || r->version != r->launched)
         r->wait_ms = r->copier->config.wait_ms;
     call->wait_ms = r->wait_ms;
-    r->seq++;
+    call->hurries = r->n_flight > 0 && r->version != r->launched;
+    call->gen = r->gen;
+    call->seq = ++r->seq;
     r->n_flight++;
     r->launched = r->version;
     make_head(r, start, call);
@@ -144,20 +148,29 @@ static void set_wait(struct log_remote *r)
                                                           : config->wait_max_ms;
 }
 
+/* Nobody waits for those before one that was to hurry them and has failed: they
+ * may wait for long. */
+static bool is_next(const struct log_remote *r, const struct call *call, int rc)
+{
+    return r->applied == call->seq - 1 || (rc && call->hurries && !r->applying);
+}
+
 /* What a round has brought, after those before it. */
-static void settle(struct log_remote *r, uint64_t gen, uint64_t seq, int rc,
+static void settle(struct log_remote *r, const struct call *call, int rc,
                    const struct cri_exec *exec, struct error *err)
 {
     struct log_copier *c = r->copier;
-    while (!c->stopped && gen == r->gen && r->applied != seq - 1)
-        (void)clock_wait(&c->wake, &c->lock, INT64_MAX);
-    if (c->stopped || gen != r->gen)
-        return;
     if (!rc)
         rc = judge(r, exec, err);
+    while (!c->stopped && call->gen == r->gen && !is_next(r, call, rc))
+        (void)clock_wait(&c->wake, &c->lock, INT64_MAX);
+    if (c->stopped || call->gen != r->gen)
+        return;
+    r->applying = true;
     if (!rc)
-        rc = log_apply(r, exec, seq, err);
-    if (gen != r->gen || c->stopped)
+        rc = log_apply(r, exec, call->seq, err);
+    r->applying = false;
+    if (c->stopped)
         return;
     if (rc) {
         break_chain(r, err);
@@ -167,7 +180,7 @@ static void settle(struct log_remote *r, uint64_t gen, uint64_t seq, int rc,
         log_event(LOG_INFO, "log-remote", "remote", r->name, "error", "", NULL);
     backoff_succeed(&r->backoff);
     c->counts.rounds++;
-    r->applied = seq;
+    r->applied = call->seq;
     r->n_flight--;
     set_wait(r);
     (void)pthread_cond_broadcast(&c->wake);
@@ -190,20 +203,19 @@ static void call_remote(struct log_remote *r, unsigned lane)
     struct error err = {0};
     struct cri_exec exec = {.max = c->config.round_max + OUTPUT_MORE};
     launch(r, call);
-    uint64_t gen = r->gen, seq = r->seq;
     unsigned ms = call->wait_ms + (LOG_LANES - 1) * c->config.wait_ms + CALL_MS;
     int64_t begun_ms = clock_ms();
     (void)pthread_mutex_unlock(&c->lock);
     int rc = c->config.exec(c->config.ctx, r->name, lane, call->argv, call->n,
                             ms, &exec, &err);
-    arena_fini(&call->arena);
-    free(call);
     (void)pthread_mutex_lock(&c->lock);
-    settle(r, gen, seq, rc, &exec, &err);
-    keep_pace(r, gen, begun_ms);
+    settle(r, call, rc, &exec, &err);
+    keep_pace(r, call->gen, begun_ms);
     (void)pthread_mutex_unlock(&c->lock);
     if (rc == 0)
         cri_exec_fini(&exec);
+    arena_fini(&call->arena);
+    free(call);
     (void)pthread_mutex_lock(&c->lock);
 }
 

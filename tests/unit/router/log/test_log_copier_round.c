@@ -199,3 +199,20 @@ Test(log_copier_round, a_card_that_comes_back_is_asked_as_at_first)
     virtual_take(BACKOFF_MAX_MS);
     expect_call("first", 5000);
 }
+
+/* A call that fails does not tell the one that waits on the card to return. */
+Test(log_copier_round, a_failure_does_not_wait_for_silence)
+{
+    add("0.log");
+    struct call *silent = be_silent(30000);
+    add("1.log");
+    struct call *k = expect_call("hurry", 5000);
+    fail(k);
+    virtual_settle(LOG_LANES - 1);
+    virtual_take(BACKOFF_MAX_MS);
+    k = expect_call("first", 5000);
+    cr_expect_eq(k->n_files, 2u);
+    answer(silent);
+    answer_bytes(k);
+    cr_expect_eq(take()->offset, 3u);
+}
