@@ -95,7 +95,7 @@ static long rss_kib(pid_t pid)
 
 static const struct cardserver_times at_once;
 /* A log that is followed brings nothing for as long as the router asks. */
-static const struct cardserver_times following = {.exec_us = 5000000};
+static const struct cardserver_times following = {.follow_waits = true};
 
 static pid_t start_runtime(const char *path)
 {

@@ -536,6 +536,18 @@ static int answer(struct cardserver *s, size_t at, struct call *c)
     return -code;
 }
 
+/* What its biga-card is told to wait for bytes, of which none come. */
+static unsigned follow_us(const struct call *c)
+{
+    Cri__ExecSyncRequest *request =
+        cri__exec_sync_request__unpack(NULL, c->size, c->data);
+    unsigned us = 0;
+    if (request && request->n_cmd > 6 && strcmp(request->cmd[1], "follow") == 0)
+        us = 1000 * (unsigned)strtoul(request->cmd[6], NULL, 10);
+    cri__exec_sync_request__free_unpacked(request, NULL);
+    return us;
+}
+
 /* On the thread of its connection. */
 static int handle(void *ctx, const char *name, const void *data, size_t size,
                   struct str *ret_reply)
@@ -552,6 +564,8 @@ static int handle(void *ctx, const char *name, const void *data, size_t size,
     s->called[at] += call;
     if (call)
         memcpy(&us, (const char *)&s->times + methods[at].time, sizeof us);
+    if (methods[at].call == call_exec && s->times.follow_waits)
+        us += follow_us(&c);
     pthread_mutex_unlock(&s->lock);
     struct timespec pause = {us / 1000000, (long)(us % 1000000) * 1000};
     (void)nanosleep(&pause, NULL);

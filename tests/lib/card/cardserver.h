@@ -15,6 +15,7 @@ enum { CARDSERVER_OBJECTS = 256 }; /* sandboxes, and containers, at a time */
 struct cardserver_times {
     unsigned run_us, create_us, start_us, stop_us, remove_us, exec_us;
     unsigned other_us; /* lists, status, images */
+    bool follow_waits; /* `biga-card follow` takes all of its WAIT */
 };
 /* About those of containerd 1.6.20 with runc and native snapshots, as
  * tests/cards has it. */
