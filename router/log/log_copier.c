@@ -88,11 +88,18 @@ static struct log_container *first_busy(const struct log_copier *c)
     return k;
 }
 
+static void wake_all(struct log_copier *c)
+{
+    for (size_t i = 0; i < c->n_remotes; i++)
+        (void)pthread_cond_broadcast(&c->remotes[i]->wake);
+    (void)pthread_cond_broadcast(&c->wake);
+}
+
 void log_copier_stop(struct log_copier *c)
 {
     hold_lock(&c->lock);
     c->stopped = true;
-    (void)pthread_cond_broadcast(&c->wake);
+    wake_all(c);
     while (first_busy(c))
         (void)clock_wait(&c->wake, &c->lock, INT64_MAX);
 }
@@ -114,11 +121,12 @@ void log_copier_destroy(struct log_copier *c)
     log_copier_stop(c);
     (void)pthread_mutex_lock(&c->lock);
     c->ended = true;
-    (void)pthread_cond_broadcast(&c->wake);
+    wake_all(c);
     (void)pthread_mutex_unlock(&c->lock);
     for (size_t i = 0; i < c->n_remotes; i++) {
         for (unsigned t = 0; t < c->remotes[i]->n_threads; t++)
             (void)pthread_join(c->remotes[i]->threads[t], NULL); /* begun */
+        (void)pthread_cond_destroy(&c->remotes[i]->wake); /* nobody waits */
         free(c->remotes[i]);
     }
     strmap_fini_with(&c->containers, container_destroy);
@@ -198,10 +206,9 @@ static int target_check(const struct log_target *target, struct error *err)
 
 static void forget(struct log_container *k)
 {
-    struct log_copier *c = k->remote->copier;
     log_container_unlist(k);
-    (void)strmap_remove(&c->containers, k->key);
-    (void)pthread_cond_broadcast(&c->wake);
+    (void)strmap_remove(&k->remote->copier->containers, k->key);
+    log_remote_wake(k->remote);
     container_destroy(k);
 }
 
@@ -262,7 +269,7 @@ static struct log_container *want_end(struct log_copier *c, const char *key)
     if (k && !k->ends) {
         k->ends = true;
         k->remote->version++;
-        (void)pthread_cond_broadcast(&c->wake);
+        log_remote_wake(k->remote);
     }
     return k && !k->done ? k : NULL;
 }
@@ -317,7 +324,7 @@ void log_copier_cut(struct log_copier *c, const char *remote, bool cut)
     r->cut = cut;
     r->retry_ms = 0;
     r->wait_ms = c->config.wait_ms;
-    (void)pthread_cond_broadcast(&c->wake);
+    log_remote_wake(r);
 }
 
 void log_copier_count(struct log_copier *c,

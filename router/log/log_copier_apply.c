@@ -28,7 +28,7 @@ static struct log_container *take_tag(struct log_remote *r, uint32_t tag)
     struct log_container *k;
     /* looked for again each time: it may be gone by then */
     while (!c->stopped && (k = find_tag(r, tag)) && k->busy)
-        (void)clock_wait(&c->wake, &c->lock, INT64_MAX);
+        (void)clock_wait(&r->wake, &c->lock, INT64_MAX);
     if (c->stopped || !k)
         return NULL;
     k->busy = true;

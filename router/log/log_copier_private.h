@@ -43,6 +43,7 @@ struct log_remote {
     uint32_t last_tag;
     struct log_container *list[LOG_CONTAINERS_MAX]; /* tags rise */
     size_t n;
+    pthread_cond_t wake; /* of its threads: something here has changed */
     pthread_t threads[LOG_LANES];
     unsigned n_threads, n_begun; /* n_begun: that know their lane */
     bool calling[LOG_LANES];
@@ -53,7 +54,7 @@ struct log_copier {
     char *pod_logs, *remote_dir;
     int root, states;
     pthread_mutex_t lock; /* of all that follows, and of what is above */
-    pthread_cond_t wake;  /* something has changed */
+    pthread_cond_t wake;  /* of all others: something has changed */
     bool stopped, ended;
     struct strmap containers;
     struct log_remote *remotes[LOG_REMOTES_MAX];
@@ -76,6 +77,8 @@ void log_container_unlist(struct log_container *k);
 /* The one of that name, made where it is not there. -EINVAL, -ENOSPC. */
 int log_remote_make(struct log_copier *c, const char *name,
                     struct log_remote **ret_remote, struct error *err);
+/* Who waits for something here, in its threads or elsewhere, looks again. */
+void log_remote_wake(struct log_remote *r);
 /* Its threads, where they do not run. */
 int log_remote_begin(struct log_remote *r, struct error *err);
 

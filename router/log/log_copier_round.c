@@ -121,7 +121,7 @@ static void break_chain(struct log_remote *r, const struct error *err)
     r->retry_ms = clock_ms() + backoff_fail(&r->backoff);
     r->chatty = r->full = false;
     begin_chain(r);
-    (void)pthread_cond_broadcast(&c->wake);
+    log_remote_wake(r);
 }
 
 static int judge(const struct log_remote *r, const struct cri_exec *exec,
@@ -163,7 +163,7 @@ static void settle(struct log_remote *r, const struct call *call, int rc,
     if (!rc)
         rc = judge(r, exec, err);
     while (!c->stopped && call->gen == r->gen && !is_next(r, call, rc))
-        (void)clock_wait(&c->wake, &c->lock, INT64_MAX);
+        (void)clock_wait(&r->wake, &c->lock, INT64_MAX);
     if (c->stopped || call->gen != r->gen)
         return;
     r->applying = true;
@@ -183,7 +183,7 @@ static void settle(struct log_remote *r, const struct call *call, int rc,
     r->applied = call->seq;
     r->n_flight--;
     set_wait(r);
-    (void)pthread_cond_broadcast(&c->wake);
+    log_remote_wake(r);
 }
 
 /* --- threads -------------------------------------------------------------- */
@@ -304,22 +304,21 @@ void *log_round_thread(void *remote)
         if (may_call(r, lane, &due)) {
             r->calling[lane] = true;
             if (r->chatty)
-                (void)pthread_cond_broadcast(
-                    &c->wake); /* the next one's turn */
+                (void)pthread_cond_broadcast(&r->wake); /* the next's turn */
             call_remote(r, lane);
             r->calling[lane] = false;
             if (lane > 0)
-                (void)pthread_cond_broadcast(&c->wake); /* a lower one's */
+                (void)pthread_cond_broadcast(&r->wake); /* a lower one's */
             rest = clock_ms() + c->config.rest_ms;
         } else if (clock_ms() < rest) {
-            (void)clock_wait(&c->wake, &c->lock, due < rest ? due : rest);
+            (void)clock_wait(&r->wake, &c->lock, due < rest ? due : rest);
         } else {
             rest = INT64_MAX;
             rest_lane(r, lane);
         }
     }
     while (!c->ended)
-        (void)clock_wait(&c->wake, &c->lock, INT64_MAX);
+        (void)clock_wait(&r->wake, &c->lock, INT64_MAX);
     end_others(r, lane);
     (void)pthread_mutex_unlock(&c->lock);
     return NULL;

@@ -28,7 +28,7 @@ struct log_container *log_copier_take(struct log_copier *c, const char *key)
 void log_copier_give(struct log_container *k)
 {
     k->busy = false;
-    (void)pthread_cond_broadcast(&k->remote->copier->wake);
+    log_remote_wake(k->remote);
 }
 
 void log_container_unlist(struct log_container *k)
@@ -57,7 +57,7 @@ void log_container_renew(struct log_container *k)
     log_container_unlist(k);
     log_container_list(k);
     r->version++;
-    (void)pthread_cond_broadcast(&r->copier->wake);
+    log_remote_wake(r);
 }
 
 /* --- remotes, with the lock held ------------------------------------------ */
@@ -86,12 +86,19 @@ int log_remote_make(struct log_copier *c, const char *name,
         r = c->remotes[c->n_remotes++] = xcalloc(1, sizeof *r);
         (void)snprintf(r->name, sizeof r->name, "%s", name);
         r->copier = c;
+        clock_wait_init(&r->wake);
         r->backoff = (struct backoff){.min_ms = BACKOFF_MIN_MS,
                                       .max_ms = BACKOFF_MAX_MS,
                                       .random = (uint64_t)clock_ns()};
     }
     *ret_remote = r;
     return 0;
+}
+
+void log_remote_wake(struct log_remote *r)
+{
+    (void)pthread_cond_broadcast(&r->wake);
+    (void)pthread_cond_broadcast(&r->copier->wake);
 }
 
 int log_remote_begin(struct log_remote *r, struct error *err)
