@@ -27,22 +27,27 @@ static size_t pair_members(const struct schedule *s,
     return kept;
 }
 
-const char *schedule_coming(const struct snapshot *snapshot,
-                            const char *pair_key, const char *uid)
+/* The node, when the snapshot has it. */
+static const char *if_there(const struct snapshot *snapshot, const char *node)
 {
-    const char *node = moving_pods_pair_node(snapshot->moves, pair_key, uid);
     bool there = node && snapshot_find(snapshot, node, strlen(node)) >= 0;
     return there ? node : NULL;
 }
 
-/* Room is made for another pod of the pair, nobody knows yet where. */
-static bool is_unsettled(const struct schedule *s)
+const char *schedule_coming(const struct snapshot *snapshot,
+                            const char *pair_key, const char *uid)
 {
-    const char *node = s->demand->role == ROLE_SERVICE
-                           ? NULL
-                           : moving_pods_pair_node(s->snapshot->moves,
-                                                   s->pair_key, s->demand->uid);
-    return node && !*node;
+    return if_there(snapshot,
+                    moving_pods_pair_node(snapshot->moves, pair_key, uid));
+}
+
+/* Where room is made for another pod of the pair; NULL: nowhere. */
+static const char *room_of_pair(const struct schedule *s)
+{
+    return s->demand->role == ROLE_SERVICE
+               ? NULL
+               : moving_pods_pair_node(s->snapshot->moves, s->pair_key,
+                                       s->demand->uid);
 }
 
 /* The name of the node where the pod has to go, or NULL: that of a bound
@@ -63,15 +68,13 @@ static const char *node_to_follow(struct schedule *s)
     s->bound = bound != NULL;
     if (bound)
         return bound->node;
-    s->unsettled = is_unsettled(s);
+    const char *room = room_of_pair(s);
+    s->unsettled = room && !*room; /* nobody knows yet where */
     if (s->unsettled) {
         s->hold = NULL;
         return MOVING_PODS_UNSETTLED;
     }
-    const char *room = s->demand->role == ROLE_SERVICE
-                           ? NULL
-                           : schedule_coming(s->snapshot, s->pair_key,
-                                             s->demand->uid);
+    room = if_there(s->snapshot, room);
     /* what is evicted now counts for more than a place nobody has taken */
     if (room && s->hold && strcmp(room, s->hold->node) != 0)
         s->hold = NULL;
