@@ -93,10 +93,7 @@ void pod_view(const struct applied_pod *p, const struct snapshot *snapshot,
     jwrite_text(out, "job", d->job);
     jwrite_int(out, "pair", d->pair);
     jwrite_text_or_null(out, "node", v.place ? v.place->node : NULL);
-    if (v.place)
-        allocation_encode_devices(v.place, out);
-    else
-        str_add(out, ",\"cards\":[],\"gpus\":[]");
+    allocation_encode_devices(v.place, out);
     jwrite_text(out, "state", pod_state_name(pod_state_shown(p, v.place)));
     jwrite_bool(out, "ready", v.ready);
     jwrite_uint(out, "restarts", pod_status_restarts(s));

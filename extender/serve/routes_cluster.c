@@ -43,10 +43,7 @@ static void show_pod(const struct cluster_ps_pod *p, const struct snapshot *s,
     jwrite_text(out, "job", p->job);
     jwrite_int(out, "pair", p->pair);
     jwrite_text_or_null(out, "node", p->node[0] ? p->node : NULL);
-    if (a)
-        allocation_encode_devices(a, out);
-    else
-        str_add(out, ",\"cards\":[],\"gpus\":[]");
+    allocation_encode_devices(a, out);
     jwrite_text(out, "state", pod_state_name(p->state));
     jwrite_bool(out, "ready", p->ready);
     jwrite_uint(out, "restarts", p->restarts);

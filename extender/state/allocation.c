@@ -67,6 +67,8 @@ static void encode_devices(struct str *out, const char *key,
 
 void allocation_encode_devices(const struct allocation *a, struct str *out)
 {
+    static const struct allocation none;
+    a = a ? a : &none;
     encode_devices(out, "cards", a->cards, a->card_pci, a->n_cards);
     encode_devices(out, "gpus", a->gpus, a->gpu_pci, a->n_gpus);
 }

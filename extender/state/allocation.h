@@ -47,7 +47,7 @@ int allocation_compare_pod(const struct allocation *a,
 
 /* As JSON (schema/allocation.schema.json), and back (strict). */
 void allocation_encode(const struct allocation *a, struct str *out);
-/* Only the members `,"cards":[…],"gpus":[…]` of it. */
+/* Only the members "cards" and "gpus" of it; NULL: it has none. */
 void allocation_encode_devices(const struct allocation *a, struct str *out);
 int allocation_decode(const char *json, size_t size,
                       struct allocation **ret_allocation, struct error *err);
