@@ -5,6 +5,7 @@
 #include "extender/judge/alignment.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
+#include "model/pod/demand_ident.h"
 
 /* --- judging ------------------------------------------------------------ */
 
@@ -96,13 +97,9 @@ static const char *name_of(const struct why *why, int32_t node)
 
 void why_write_pod(const struct demand *d, struct str *out)
 {
+    const struct demand_ident ident = demand_ident_of(d);
     jwrite_object(out, NULL);
-    jwrite_text(out, "namespace", d->namespace);
-    jwrite_text(out, "name", d->name);
-    jwrite_text(out, "uid", d->uid);
-    jwrite_text(out, "role", pod_role_name(d->role));
-    jwrite_text(out, "job", d->job);
-    jwrite_int(out, "pair", d->pair);
+    demand_ident_write(&ident, out);
     jwrite_end_object(out);
 }
 

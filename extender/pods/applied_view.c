@@ -5,6 +5,7 @@
 
 #include "lib/base/jwrite.h"
 #include "lib/base/text.h"
+#include "model/pod/demand_ident.h"
 
 const struct allocation *pod_place(const struct applied_pod *p,
                                    const struct snapshot *s)
@@ -84,14 +85,14 @@ void pod_view(const struct applied_pod *p, const struct snapshot *snapshot,
 {
     const struct shown v = show(p, snapshot);
     const struct pod_status *s = p->status;
-    const struct demand *d = &p->demand;
+    const struct demand_ident ident = {.namespace = p->namespace,
+                                       .name = p->name,
+                                       .uid = p->uid,
+                                       .job = p->demand.job,
+                                       .role = p->demand.role,
+                                       .pair = p->demand.pair};
     jwrite_object(out, NULL);
-    jwrite_text(out, "namespace", p->namespace);
-    jwrite_text(out, "name", p->name);
-    jwrite_text(out, "uid", p->uid);
-    jwrite_text(out, "role", pod_role_name(d->role));
-    jwrite_text(out, "job", d->job);
-    jwrite_int(out, "pair", d->pair);
+    demand_ident_write(&ident, out);
     jwrite_text_or_null(out, "node", v.place ? v.place->node : NULL);
     allocation_encode_devices(v.place, out);
     jwrite_text(out, "state", pod_state_name(pod_state_shown(p, v.place)));

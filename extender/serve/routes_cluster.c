@@ -12,6 +12,7 @@
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 #include "lib/base/text.h"
+#include "model/pod/demand_ident.h"
 
 static const char *const no_params[] = {NULL};
 
@@ -35,13 +36,14 @@ static void show_pod(const struct cluster_ps_pod *p, const struct snapshot *s,
                      struct str *out)
 {
     const struct allocation *a = alloc_index_find_uid(s->allocations, p->uid);
+    const struct demand_ident ident = {.namespace = p->namespace,
+                                       .name = p->name,
+                                       .uid = p->uid,
+                                       .job = p->job,
+                                       .role = p->role,
+                                       .pair = p->pair};
     jwrite_object(out, NULL);
-    jwrite_text(out, "namespace", p->namespace);
-    jwrite_text(out, "name", p->name);
-    jwrite_text(out, "uid", p->uid);
-    jwrite_text(out, "role", pod_role_name(p->role));
-    jwrite_text(out, "job", p->job);
-    jwrite_int(out, "pair", p->pair);
+    demand_ident_write(&ident, out);
     jwrite_text_or_null(out, "node", p->node[0] ? p->node : NULL);
     allocation_encode_devices(a, out);
     jwrite_text(out, "state", pod_state_name(p->state));

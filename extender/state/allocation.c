@@ -9,6 +9,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/refs.h"
 #include "model/fabric/fabric.h"
+#include "model/pod/demand_ident.h"
 
 #define INT_MAX_EXACT INT64_C(9007199254740992) /* 2^53 */
 
@@ -75,13 +76,9 @@ void allocation_encode_devices(const struct allocation *a, struct str *out)
 
 static void encode_pod(const struct demand *d, struct str *out)
 {
+    const struct demand_ident ident = demand_ident_of(d);
     jwrite_object(out, "pod");
-    jwrite_text(out, "namespace", d->namespace);
-    jwrite_text(out, "name", d->name);
-    jwrite_text(out, "uid", d->uid);
-    jwrite_text(out, "role", pod_role_name(d->role));
-    jwrite_text(out, "job", d->job);
-    jwrite_int(out, "pair", d->pair);
+    demand_ident_write(&ident, out);
     jwrite_int(out, "size", d->size);
     jwrite_int(out, "priority", d->priority);
     jwrite_end_object(out);
