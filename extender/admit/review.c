@@ -8,6 +8,7 @@
 #include "lib/base/str.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "lib/io/thread_name.h"
 #include "lib/kube/client.h"
 
 #define TOKEN_REVIEWS "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -301,6 +302,7 @@ static void *review_run(void *arg)
     struct review *r = arg;
     struct review_call *call;
     bool quiet;
+    thread_name("token review", NULL);
     while ((call = next_call(r, &quiet))) {
         int64_t now_ms = clock_ms();
         call->verdict = review_look(r, call, now_ms);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/io/clock.h"
+#include "lib/io/thread_name.h"
 
 struct reload {
     struct reload_item items[RELOAD_ITEMS_MAX];
@@ -29,6 +30,7 @@ static bool wait_turn(struct reload *r)
 static void *reload_thread(void *ctx)
 {
     struct reload *r = ctx;
+    thread_name("reload", NULL);
     while (wait_turn(r))
         for (size_t i = 0; i < r->n; i++)
             r->items[i].poll(r->items[i].ctx);

@@ -14,6 +14,7 @@
 #include "extender/cluster/cluster_private.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "lib/io/thread_name.h"
 #include "lib/kube/jsplit.h"
 #include "lib/kube/list.h"
 
@@ -134,6 +135,7 @@ static void *lead_thread(void *ctx)
     struct bound bound = {.c = l->cluster, .page = PAGE};
     struct error err = {0};
     bool ready = false;
+    thread_name("begin to lead", NULL);
     while (!ready && !atomic_load(&l->stop)) {
         if (list_missing(&bound, &err) == 0) {
             ready = wait_for_watch(&bound);

@@ -8,6 +8,7 @@
 #include "lib/base/jrow.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "lib/io/thread_name.h"
 #include "model/pod/quantity.h"
 
 struct host_capacity {
@@ -57,6 +58,7 @@ static void tell(struct host_capacity *r)
 static void *rooms_thread(void *ctx)
 {
     struct host_capacity *r = ctx;
+    thread_name("host capacity", NULL);
     hold_lock(&r->lock);
     while (!r->stopping) {
         int64_t due_ms = r->sent_ms + ROOMS_MS;

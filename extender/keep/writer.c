@@ -12,6 +12,7 @@
 #include "lib/io/clock.h"
 #include "lib/io/failpoint.h"
 #include "lib/io/log.h"
+#include "lib/io/thread_name.h"
 
 /* --- the current snapshot ---------------------------------------------- */
 
@@ -480,6 +481,7 @@ static void *writer_thread(void *ctx)
     int64_t due_ms = next_sweep(w);
     struct writer_op *ops;
     bool wanted;
+    thread_name("writer", NULL);
     while (wait_for_work(w, due_ms, &ops, &wanted)) {
         if (ops)
             process(w, ops);

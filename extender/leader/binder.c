@@ -7,6 +7,7 @@
 #include "lib/base/hash.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "lib/io/thread_name.h"
 
 /* --- who is busy -------------------------------------------------------- */
 
@@ -159,6 +160,7 @@ static void *binder_main(void *ctx)
 {
     struct binder_thread *t = ctx;
     struct binding *b;
+    thread_name("binder", NULL);
     while ((b = next_due(t->binder))) {
         struct binding_outcome o = binding_step(t, b);
         follow(t->binder, b, &o);

@@ -9,6 +9,7 @@
 #include "lib/base/jwrite.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "lib/io/thread_name.h"
 #include "lib/kube/client.h"
 
 enum {
@@ -164,6 +165,7 @@ static void step(struct card_loss_controller *c)
 static void *controller_thread(void *ctx)
 {
     struct card_loss_controller *c = ctx;
+    thread_name("card loss", NULL);
     hold_lock(&c->lock);
     while (!c->stopping) {
         int64_t now_ms = clock_ms();

@@ -8,6 +8,7 @@
 #include "lib/base/str.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "lib/io/thread_name.h"
 #include "lib/kube/client.h"
 #include "lib/kube/election.h"
 
@@ -246,6 +247,7 @@ static void *elect_thread(void *ctx)
 {
     struct elect *e = ctx;
     int64_t due = 0, wait;
+    thread_name("elect", NULL);
     do {
         int64_t now = clock_ms();
         if (!e->config.alone && now >= due) {

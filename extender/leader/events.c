@@ -15,6 +15,7 @@
 #include "lib/base/strmap.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "lib/io/thread_name.h"
 #include "lib/kube/client.h"
 
 enum {
@@ -365,6 +366,7 @@ static void write_one(struct events *e, struct entry *x, int64_t now_ms)
 static void *events_thread(void *ctx)
 {
     struct events *e = ctx;
+    thread_name("kube events", NULL);
     hold_lock(&e->lock);
     while (!e->stopping) {
         int64_t now_ms = clock_ms(), due_ms;

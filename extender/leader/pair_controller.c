@@ -10,6 +10,7 @@
 #include "lib/base/str.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "lib/io/thread_name.h"
 #include "lib/kube/client.h"
 
 enum {
@@ -287,6 +288,7 @@ static void *pairing_thread(void *ctx)
     struct pair_controller *p = ctx;
     struct pair_rules_action a;
     pthread_mutex_lock(&p->lock);
+    thread_name("pairs", NULL);
     while (!p->stopping) {
         int64_t now_ms = clock_ms();
         if (!p->listed || !may_write(p)) {

@@ -10,6 +10,7 @@
 #include "lib/base/jwrite.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "lib/io/thread_name.h"
 #include "lib/kube/client.h"
 
 enum {
@@ -212,6 +213,7 @@ static void wake_next(struct waker *w)
 static void *waker_thread(void *ctx)
 {
     struct waker *w = ctx;
+    thread_name("waker", NULL);
     hold_lock(&w->lock);
     while (!w->stopping) {
         int64_t now_ms = clock_ms(), due_ms;

@@ -9,6 +9,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/strmap.h"
 #include "lib/io/clock.h"
+#include "lib/io/thread_name.h"
 
 /* Versions stay whole numbers in a double: 30 bits of the instance, 20 bits to
  * count from there. */
@@ -135,6 +136,7 @@ static void *poll_thread(void *ctx)
 {
     struct node_poll *w = ctx;
     pthread_mutex_lock(&w->lock);
+    thread_name("node polls", NULL);
     while (!w->stopping) {
         if (!w->dirty && !w->fresh &&
             clock_wait(&w->wake, &w->lock, next_due(w)))

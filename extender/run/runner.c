@@ -8,6 +8,7 @@
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "lib/io/thread_name.h"
 
 enum {
     LOOKS_MAX = 1000, /* in a row, before others are let in */
@@ -272,6 +273,7 @@ static void *runner_thread(void *ctx)
     struct runner *r = ctx;
     int64_t due_ms = INT64_MAX;
     pthread_mutex_lock(&r->lock);
+    thread_name("runner", NULL);
     while (!r->stopping) {
         if (!r->dirty && clock_wait(&r->wake, &r->lock, due_ms))
             continue;
