@@ -6,6 +6,7 @@
 
 #include "lib/grpcd/grpcd_private.h"
 #include "lib/io/clock.h"
+#include "lib/io/thread_name.h"
 
 enum {
     EVENTS = 64,
@@ -159,6 +160,7 @@ static void turn(struct grpcd *s)
 static void *run(void *arg)
 {
     struct grpcd *s = arg;
+    thread_name("grpc loop", NULL);
     turning = s;
     while (!look_for_stop(s) || s->first || s->n_calls > 0)
         turn(s);

@@ -1,5 +1,6 @@
 #include "lib/grpcd/grpcd_private.h"
 #include "lib/io/clock.h"
+#include "lib/io/thread_name.h"
 
 enum {
     STACK = 512 << 10, /* bytes of a worker's; what it does not use is none */
@@ -44,6 +45,7 @@ static void *run(void *arg)
     struct grpcd_lane *lane = w->lane;
     struct grpcd *s = w->s;
     struct grpcd_call *c;
+    thread_name("grpc", lane == s->lanes ? "brief" : "long");
     pthread_mutex_lock(&s->lock);
     while ((c = next_locked(s, lane))) {
         const struct grpcd_route route = c->route;

@@ -7,6 +7,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
+#include "lib/io/thread_name.h"
 
 enum {
     REAPER_PERIOD_MS = 1000,
@@ -75,6 +76,7 @@ static void *reaper_run(void *arg)
     unsigned shortest = c->request_ms < c->reply_ms ? c->request_ms
                                                     : c->reply_ms;
     unsigned period = shortest / 4;
+    thread_name("http deadlines", NULL);
     if (period > REAPER_PERIOD_MS)
         period = REAPER_PERIOD_MS;
     if (period < REAPER_PERIOD_MIN_MS)

@@ -7,6 +7,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
+#include "lib/io/thread_name.h"
 
 enum {
     EVENTS = 64,
@@ -165,6 +166,7 @@ static void *loop_run(void *arg)
 {
     struct h2_loop *loop = arg;
     struct epoll_event events[EVENTS];
+    thread_name("http2 loop", NULL);
     while (!loop->leaving || loop->first) {
         int n = epoll_wait(loop->epoll, events, EVENTS, wait_ms(loop));
         for (int i = 0; i < n; i++) {

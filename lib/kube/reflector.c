@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/io/clock.h"
+#include "lib/io/thread_name.h"
 #include "lib/kube/client.h"
 #include "lib/kube/reflector_private.h"
 
@@ -51,6 +52,7 @@ static void *reflector_thread(void *ctx)
 {
     struct reflector *r = ctx;
     int running;
+    thread_name("kube watch", NULL);
     while (!atomic_load(&r->stopping)) {
         /* returns at once when a call has just begun */
         (void)curl_multi_poll(r->multi, NULL, 0, step_all(r), NULL);
