@@ -14,6 +14,7 @@
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
+#include "lib/io/thread_name.h"
 
 enum {
     PIECE_FIRST = 256 << 10, /* bytes of a log asked for at once */
@@ -210,6 +211,7 @@ struct ahead {
 static void *fetch_ahead(void *arg)
 {
     struct ahead *a = arg;
+    thread_name("fetch", NULL);
     a->rc = fetch(a->f);
     return NULL;
 }
