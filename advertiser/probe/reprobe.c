@@ -8,6 +8,7 @@
 
 #include "advertiser/describe/cardfile.h"
 #include "lib/base/mem.h"
+#include "lib/io/thread_name.h"
 
 struct reprobe {
     struct reprobe_config config;
@@ -63,6 +64,7 @@ static void *look(void *arg)
 {
     struct reprobe *r = arg;
     const uint64_t one = 1;
+    thread_name("reprobe", NULL);
     r->result = reprobe_run(&r->config, &r->topo, &r->err);
     /* a counter at 0 takes a 1 without blocking */
     ssize_t n = write(r->fd, &one, sizeof one);

@@ -12,6 +12,7 @@
 #include "advertiser/describe/hosts.h"
 #include "lib/base/str.h"
 #include "lib/io/clock.h"
+#include "lib/io/thread_name.h"
 
 enum order { GO, STOP, WITHDRAW, ABANDON };
 
@@ -98,6 +99,7 @@ static void *work(void *arg)
     struct sim_thread *t = arg;
     struct pollfd fd = {.fd = t->wake, .events = POLLIN};
     enum order obeyed = GO;
+    thread_name("publish", NULL);
     while (publisher_due(t->publisher) != PUBLISH_NEVER) {
         (void)poll(&fd, 1, wait_ms(t->publisher)); /* a failed one is short */
         uint64_t count;

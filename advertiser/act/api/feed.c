@@ -7,6 +7,7 @@
 #include "lib/base/hash.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "lib/io/thread_name.h"
 #include "model/pod/podfeed.h"
 
 enum {
@@ -326,6 +327,7 @@ void *feed_ask(void *feed)
 {
     struct feed *f = feed;
     struct http_answer a = {.body = STR_INIT(ITEM_ANSWER_MAX)};
+    thread_name("feed ask", NULL);
     /* also after an outage: a number of an extender's life before may be one
      * of its next */
     enum asking how = ASK_ALL;

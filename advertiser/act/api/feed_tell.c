@@ -5,6 +5,7 @@
 #include "advertiser/act/api/status_json.h"
 #include "lib/base/jwrite.h"
 #include "lib/io/clock.h"
+#include "lib/io/thread_name.h"
 
 enum {
     PART_PODS = 256, /* of one status; more go into the next */
@@ -178,6 +179,7 @@ void *feed_tell(void *feed)
     struct feed *f = feed;
     struct node_reports told = {.places = STR_INIT(BODY_MAX)};
     struct news news = {.resend = true};
+    thread_name("feed tell", NULL);
     while (wait_news(f, &news)) {
         struct error err = {0};
         int64_t pause_ms = f->config.gap_ms;

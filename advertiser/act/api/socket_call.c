@@ -1,4 +1,5 @@
 #include "advertiser/act/api/socket_private.h"
+#include "lib/io/thread_name.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -46,6 +47,7 @@ static void *call_thread(void *arg)
 {
     struct call *c = arg;
     struct act_socket *s = c->s;
+    thread_name("socket call", NULL);
     c->run(c);
     pthread_mutex_lock(&s->lock);
     struct call **at = &s->calls;

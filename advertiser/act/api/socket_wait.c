@@ -4,6 +4,7 @@
 
 #include "advertiser/act/api/status_json.h"
 #include "lib/io/clock.h"
+#include "lib/io/thread_name.h"
 
 /* How long somebody may wait who came while we waited for another version. */
 enum { LOOK_MS = 250 };
@@ -78,6 +79,7 @@ static int64_t answer_all_locked(struct act_socket *s)
 static void *waiter(void *arg)
 {
     struct act_socket *s = arg;
+    thread_name("socket waits", NULL);
     pthread_mutex_lock(&s->lock);
     while (!s->stopping) {
         if (!s->waits) {

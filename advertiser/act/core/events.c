@@ -20,6 +20,7 @@
 #include "lib/grpc/grpc.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "lib/io/thread_name.h"
 
 enum {
     TURN_MS = 60000, /* at most between two looks at the places */
@@ -328,6 +329,7 @@ static void *events_thread(void *arg)
 {
     struct events v = {.a = arg};
     struct actuator *a = v.a;
+    thread_name("events", NULL);
     act_lock(a);
     v.hub = a->events;
     while (!a->stopping) {

@@ -19,6 +19,7 @@
 #include "lib/io/clock.h"
 #include "lib/io/footprint.h"
 #include "lib/io/log.h"
+#include "lib/io/thread_name.h"
 
 enum {
     TRIM_FIRST_MS = 3000,
@@ -396,6 +397,7 @@ static void *prober_thread(void *arg)
     struct place *p = t.p;
     struct actuator *a = p->a;
     act_lock(a);
+    thread_name("probe", p->desc.name);
     t.c.place = p->desc;
     t.c.generation = p->generation;
     while (!a->stopping) {

@@ -24,6 +24,7 @@
 #include "lib/io/clock.h"
 #include "lib/io/failpoint.h"
 #include "lib/io/log.h"
+#include "lib/io/thread_name.h"
 #include "model/pod/rights.h"
 
 enum {
@@ -502,6 +503,7 @@ void *worker_thread(void *arg)
     struct place *p = w.p;
     struct actuator *a = p->a;
     act_lock(a);
+    thread_name("work", p->desc.name);
     int64_t idle_end = clock_ms() + PLACE_IDLE_MS;
     while (place_works(p) && work_once(&w, &idle_end))
         ;
