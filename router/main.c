@@ -13,6 +13,7 @@
 #include "lib/io/footprint.h"
 #include "lib/io/log.h"
 #include "lib/io/metrics.h"
+#include "lib/io/thread_name.h"
 #include "router/remotes.h"
 #include "router/serve/serve.h"
 #include "router/settings.h"
@@ -234,6 +235,7 @@ struct ending {
 static void *end(void *arg)
 {
     struct ending *e = arg;
+    thread_name("end", NULL);
     serve_stop(e->serve, DRAIN_MS);
     hold_lock(&e->lock);
     e->done = true;

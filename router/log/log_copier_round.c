@@ -5,6 +5,7 @@
 
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "lib/io/thread_name.h"
 #include "router/log/log_copier_private.h"
 
 enum {
@@ -290,6 +291,13 @@ static void rest_lane(struct log_remote *r, unsigned lane)
     (void)pthread_mutex_lock(&c->lock);
 }
 
+static void name_lane(const struct log_remote *r, unsigned lane)
+{
+    char what[8];
+    (void)snprintf(what, sizeof what, "log%u", lane);
+    thread_name(what, r->name);
+}
+
 void *log_round_thread(void *remote)
 {
     struct log_remote *r = remote;
@@ -297,6 +305,7 @@ void *log_round_thread(void *remote)
     (void)pthread_mutex_lock(&c->lock);
     int64_t rest = INT64_MAX; /* when it is to */
     unsigned lane = r->n_begun++;
+    name_lane(r, lane);
     if (!r->gen)
         begin_chain(r);
     while (!c->stopped) {

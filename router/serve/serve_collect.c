@@ -7,6 +7,7 @@
 
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "lib/io/thread_name.h"
 #include "router/image/image_shelf.h"
 #include "router/serve/serve_private.h"
 #include "router/wire/fields.h"
@@ -210,6 +211,7 @@ static void *thread(void *arg)
     struct far *far;
     int64_t every_ms = c->s->config.collect_ms ? c->s->config.collect_ms
                                                : COLLECT_MS;
+    thread_name("images", NULL);
     while (wait_for_turn(c, clock_ms() + every_ms))
         for (size_t i = 0; (far = serve_next(c->s, &i));)
             if (remote_health(far->remote, NULL) == ACT_READY)

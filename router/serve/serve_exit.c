@@ -8,6 +8,7 @@
 #include "lib/base/strmap.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "lib/io/thread_name.h"
 #include "router/serve/serve_private.h"
 #include "router/wire/edit.h"
 
@@ -135,9 +136,11 @@ static bool next(struct exit_lane *l, char ret_id[KEPT_ID_MAX + 1])
 static void *run(void *arg)
 {
     struct exit_lane *l = arg;
+    struct far *from = &l->e->s->fars[l - l->e->lanes];
     char id[KEPT_ID_MAX + 1];
+    thread_name("ends", remote_name(from->remote));
     while (next(l, id)) {
-        if (!finish(l->e, &l->e->s->fars[l - l->e->lanes], id))
+        if (!finish(l->e, from, id))
             continue;
         (void)pthread_mutex_lock(&l->e->lock);
         struct exit_item *i = strmap_get(&l->e->items, id);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "lib/io/clock.h"
+#include "lib/io/thread_name.h"
 #include "router/stream/stream_relay_private.h"
 
 enum {
@@ -160,6 +161,7 @@ void *stream_relay_run(void *relay)
 {
     struct stream_relay *r = relay;
     int64_t due_ms;
+    thread_name("streams", NULL);
     while (!look(r, &due_ms)) {
         due_ms = turn_all(r, due_ms);
         wait_for_events(r, due_ms);

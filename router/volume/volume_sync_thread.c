@@ -4,6 +4,7 @@
 
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "lib/io/thread_name.h"
 #include "router/volume/volume_sync_private.h"
 
 enum {
@@ -176,6 +177,7 @@ void *sync_remote_run(void *arg)
 {
     struct sync_remote *r = arg;
     int64_t due = 0;
+    thread_name("volumes", r->name);
     (void)pthread_mutex_lock(&r->sync->lock);
     while (!r->ending)
         if (!step(r, &due) && !r->ending)
@@ -203,6 +205,7 @@ void *sync_watcher_run(void *arg)
 {
     struct volume_sync *s = arg;
     uint64_t ids[CHANGES];
+    thread_name("volume watch", NULL);
     for (bool ending = false; !ending;) {
         size_t n = volume_watch_wait(s->watch, INT64_MAX, ids, CHANGES);
         hold_lock(&s->lock);
