@@ -6,6 +6,7 @@
 #include "lib/base/backoff.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "lib/io/thread_name.h"
 #include "router/remote/remote_private.h"
 
 enum {
@@ -129,6 +130,7 @@ void *remote_events_thread(void *remote)
 {
     struct hearing h = {.r = remote};
     struct remote *r = remote;
+    thread_name("events", r->config.place.name);
     for (;;) {
         (void)pthread_mutex_lock(&r->lock);
         bool stopping = r->stopping, ready = r->health.now == ACT_READY;

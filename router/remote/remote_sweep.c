@@ -3,6 +3,7 @@
 
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "lib/io/thread_name.h"
 #include "router/remote/remote_private.h"
 
 enum { REMOVE_MS = 60000 };
@@ -35,6 +36,7 @@ void *remote_sweep_thread(void *remote)
 {
     struct remote *r = remote;
     struct orphan orphan;
+    thread_name("sweep", r->config.place.name);
     (void)pthread_mutex_lock(&r->lock);
     while (!r->stopping) {
         int64_t due = r->health.now == ACT_READY ? sweep_due(&r->sweeping)

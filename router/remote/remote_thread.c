@@ -5,6 +5,7 @@
 
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "lib/io/thread_name.h"
 #include "router/remote/remote_private.h"
 #include "router/remote/remote_saved.h"
 
@@ -385,6 +386,7 @@ void *remote_thread(void *remote)
     struct remote *r = remote;
     struct round *q = xcalloc(1, sizeof *q);
     enum act_health told = ACT_SUSPECT;
+    thread_name("list", r->config.place.name);
     q->saved_ms = clock_ms() - REMOTE_SAVE_MS;
     (void)pthread_mutex_lock(&r->lock);
     while (!r->stopping) {
