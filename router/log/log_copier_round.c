@@ -184,7 +184,10 @@ static void settle(struct log_remote *r, const struct call *call, int rc,
     r->applied = call->seq;
     r->n_flight--;
     set_wait(r);
-    log_remote_wake(r);
+    (void)pthread_cond_broadcast(&c->wake);
+    /* at rest one lane is enough, and the others sleep on */
+    if (r->n_flight > 0 || r->chatty)
+        (void)pthread_cond_broadcast(&r->wake);
 }
 
 /* --- threads -------------------------------------------------------------- */
@@ -312,7 +315,7 @@ void *log_round_thread(void *remote)
         int64_t due = INT64_MAX;
         if (may_call(r, lane, &due)) {
             r->calling[lane] = true;
-            if (r->chatty)
+            if (r->chatty || due < INT64_MAX)
                 (void)pthread_cond_broadcast(&r->wake); /* the next's turn */
             call_remote(r, lane);
             r->calling[lane] = false;
