@@ -1,8 +1,9 @@
 /* remote_private - what the files of remote share: remote.c begins and ends it
  * and has what others read, remote_thread.c asks it again and again,
- * remote_list.c reads what it says, remote_call.c carries calls, remote_make.c
- * those that make something, remote_sweep.c removes what is of nobody,
- * remote_events.c hears of changes; remote_view.c and remote_saved.c have views.
+ * remote_due.c says when, remote_list.c reads what it says, remote_call.c
+ * carries calls, remote_make.c those that make something, remote_sweep.c
+ * removes what is of nobody, remote_events.c hears of changes; remote_view.c
+ * and remote_saved.c have views.
  *
  * One lock, never held over a call; a view is changed by nobody. */
 #ifndef BIGA_ROUTER_REMOTE_REMOTE_PRIVATE_H
@@ -67,6 +68,18 @@ struct remote_calling {
     bool cut; /* the remote was lost, or the router stops */
 };
 
+enum remote_verb { REMOTE_PROBE, REMOTE_LIST, REMOTE_PEEK, REMOTE_STATS };
+
+/* A call about its health, and what came of it. */
+struct remote_asked {
+    enum remote_verb verb;
+    unsigned ms; /* its deadline */
+    int64_t sent_ms;
+    int e;
+    struct error err;
+    uint64_t sum; /* of PEEK */
+};
+
 struct remote {
     struct remote_config config;
     char cluster[CRI_TEXT_MAX], node[CRI_TEXT_MAX], spared[CRI_TEXT_MAX];
@@ -105,6 +118,9 @@ struct remote {
     struct remote_counts counts;
 
     struct grpc *grpc; /* of the thread */
+    bool asking;       /* that is in use */
+    bool own;          /* only the thread itself asks now */
+    int64_t sleeps_ms; /* the thread, until then; INT64_MIN: it does not */
     struct grpc_hub *hub;
     struct remote_calling *calls;
     size_t n_calls;
@@ -148,14 +164,27 @@ int remote_look(struct remote *r, const char *uid, unsigned ms,
 int remote_call_id(struct remote *r, enum method_id method, const char *id,
                    unsigned ms, struct error *err);
 
+/* --- remote_due.c: with the lock --------------------------------------------- */
+
+/* When to list again after a list that began then: all remotes at one time, so
+ * that the processor wakes up once for all. */
+int64_t remote_next_beat(int64_t begun_ms);
+/* When the thread has to do something next, and what it is then. */
+int64_t remote_own_due(const struct remote *r, int64_t now,
+                       enum remote_verb *ret_verb);
+void remote_begin(struct remote *r, struct remote_asked *ret_asked,
+                  enum remote_verb verb, int64_t now);
+/* Of all that says whether it is there. */
+void remote_judge(struct remote *r, const struct remote_asked *a, int64_t now);
+/* Of Version; whatever it answers, it is there: 0, or -errno. */
+struct proto_bytes remote_probe_request(void);
+int remote_probe_judge(int e, const struct grpc_end *end);
+
 /* --- threads ------------------------------------------------------------------ */
 
 void *remote_thread(void *remote);
 void *remote_sweep_thread(void *remote);
 void *remote_events_thread(void *remote);
-/* When to list again after a list that began then: all remotes at one time, so
- * that the processor wakes up once for all. */
-int64_t remote_next_beat(int64_t begun_ms);
 /* With the lock: calls that are under way end; look soon what is there. */
 void remote_cut_calls(struct remote *r);
 void remote_want_list(struct remote *r);

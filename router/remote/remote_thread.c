@@ -9,83 +9,33 @@
 #include "router/remote/remote_private.h"
 #include "router/remote/remote_saved.h"
 
-enum verb { PROBE, LIST, PEEK, STATS };
-
 /* What is asked, and what came of it; and what is kept from one to the next. */
 struct round {
     bool unsaved;     /* the view was changed since it was saved */
     int64_t saved_ms; /* when that was */
     bool save_failed; /* and was told */
 
-    enum verb verb;
-    unsigned ms;
-    int64_t sent_ms;
+    struct remote_asked asked;
     uint64_t number; /* of the list */
     bool stirred;    /* somebody was at it before it began */
     struct remote_view *old;
     char touched[REMOTE_TOUCHED_MAX][KEPT_ID_MAX + 1];
     size_t n_touched; /* more than there is room for: all */
 
-    int e;
-    struct error err;
     struct remote_listed listed;
     struct remote_stats *stats;
-    uint64_t sum; /* of PEEK */
 };
 
-/* --- when, and what: with the lock ------------------------------------------- */
+/* --- beginning: with the lock ------------------------------------------------ */
 
-static int64_t list_due(const struct remote *r)
+static void begin(struct remote *r, struct round *q, enum remote_verb verb,
+                  int64_t now)
 {
-    int64_t soon = r->begun_ms + REMOTE_GAP_MS;
-    bool wanted = r->n_wanted > r->n_begun;
-    return wanted && soon < r->list_ms ? soon : r->list_ms;
-}
-
-/* Nothing was done there, and all was listed a short time ago: then what its
- * containers are now says whether to look at the rest. */
-static bool peek_will_do(const struct remote *r, int64_t now)
-{
-    return r->n_done > 0 && r->n_wanted <= r->n_begun && !r->stirred &&
-           !r->lacking && !r->events && r->n_touched == 0 &&
-           now - r->whole_ms < REMOTE_WHOLE_MS;
-}
-
-static int64_t stats_due(const struct remote *r, int64_t now)
-{
-    return now - r->stats_asked_ms < REMOTE_ASKED_MS ? r->stats_ms : INT64_MAX;
-}
-
-static int64_t next_due(const struct remote *r, int64_t now,
-                        enum verb *ret_verb)
-{
-    int64_t due = r->health.due_ms;
-    *ret_verb = PROBE;
-    if (r->health.now != ACT_READY)
-        return due;
-    if (stats_due(r, now) <= due) {
-        *ret_verb = STATS;
-        due = stats_due(r, now);
-    }
-    if (list_due(r) <= due || list_due(r) <= now) {
-        due = list_due(r);
-        *ret_verb = peek_will_do(r, due > now ? due : now) ? PEEK : LIST;
-    }
-    return due;
-}
-
-static void begin(struct remote *r, struct round *q, int64_t now)
-{
-    q->ms = (unsigned)health_deadline_ms(&r->health);
-    q->sent_ms = now;
-    q->e = 0;
-    q->err = (struct error){0};
+    remote_begin(r, &q->asked, verb, now);
     q->listed = (struct remote_listed){0};
     q->stats = NULL;
     q->old = remote_view_ref(r->view);
-    if (q->verb == PEEK)
-        r->begun_ms = now;
-    if (q->verb != LIST)
+    if (verb != REMOTE_LIST)
         return;
     r->whole_ms = now;
     q->number = ++r->n_begun;
@@ -93,21 +43,20 @@ static void begin(struct remote *r, struct round *q, int64_t now)
     if (q->n_touched <= REMOTE_TOUCHED_MAX) /* pages nobody uses stay so */
         memcpy(q->touched, r->touched, q->n_touched * sizeof q->touched[0]);
     r->n_touched = 0;
-    r->begun_ms = now;
     q->stirred = r->stirred;
     r->stirred = false;
 }
 
 /* --- asking: without it ------------------------------------------------------ */
 
-static int ask_version(struct remote *r, struct round *q)
+static int ask_version(struct remote *r, struct remote_asked *a)
 {
     cleanup_str struct str reply = STR_INIT(GRPC_REPLY_MAX);
+    const struct proto_bytes request = remote_probe_request();
     struct grpc_end end;
-    /* VersionRequest: version "v1" */
-    int e = grpc_call(r->grpc, method_get(METHOD_VERSION)->path, "\x0a\x02v1",
-                      4, q->ms, &reply, &end, &q->err);
-    return e == -EREMOTEIO && end.code != GRPC_UNIMPLEMENTED ? 0 : e;
+    int e = grpc_call(r->grpc, method_get(METHOD_VERSION)->path, request.data,
+                      request.size, a->ms, &reply, &end, &a->err);
+    return remote_probe_judge(e, &end);
 }
 
 /* Those that may be written down are not the home's: what one that is says of
@@ -163,35 +112,23 @@ static void ask(struct remote *r, struct round *q)
 {
     const struct remote_touched touched = {q->touched, q->n_touched};
     bool all = q->n_touched > REMOTE_TOUCHED_MAX;
-    if (q->verb == PROBE)
-        q->e = ask_version(r, q);
-    else if (q->verb == PEEK)
-        q->e = remote_peek(r, q->ms, &q->sum, &q->err);
-    else if (q->verb == STATS)
-        q->e = remote_list_stats(r, q->ms, &q->stats, &q->err);
+    struct remote_asked *a = &q->asked;
+    if (a->verb == REMOTE_PROBE)
+        a->e = ask_version(r, a);
+    else if (a->verb == REMOTE_PEEK)
+        a->e = remote_peek(r, a->ms, &a->sum, &a->err);
+    else if (a->verb == REMOTE_STATS)
+        a->e = remote_list_stats(r, a->ms, &q->stats, &a->err);
     else
-        q->e = remote_list(r, q->old, all ? NULL : &touched, q->ms, &q->listed,
-                           &q->err);
-    if (q->e < 0)
+        a->e = remote_list(r, q->old, all ? NULL : &touched, a->ms, &q->listed,
+                           &a->err);
+    if (a->e < 0)
         grpc_reconnect(r->grpc);
-    else if (q->verb == LIST)
+    else if (a->verb == REMOTE_LIST)
         reconcile(r, q);
 }
 
 /* --- what it came to: with the lock ------------------------------------------ */
-
-static void take_bad(struct remote *r, const struct round *q, int64_t now)
-{
-    bool was_ready = r->health.now == ACT_READY;
-    (void)snprintf(r->reason, sizeof r->reason, "%s", q->err.text);
-    (void)health_bad(&r->health, q->sent_ms, now);
-    if (was_ready)
-        r->since_ms = now;
-    if (r->health.now == ACT_LOST)
-        remote_cut_calls(r);
-    if (q->verb == LIST && q->n_touched > 0)
-        r->n_touched = REMOTE_TOUCHED_MAX + 1; /* which, is forgotten */
-}
 
 static bool has_changed(const struct remote_view *old,
                         const struct remote_view *new)
@@ -226,19 +163,6 @@ static bool lacks_statuses(const struct remote_view *v)
     return false;
 }
 
-int64_t remote_next_beat(int64_t begun_ms)
-{
-    return begun_ms - begun_ms % REMOTE_LIST_MS + REMOTE_LIST_MS;
-}
-
-static void take_peek(struct remote *r, const struct round *q, int64_t now)
-{
-    bool same = q->sum == r->view->sum;
-    r->list_ms = same ? remote_next_beat(r->begun_ms) : now;
-    if (!same)
-        r->n_wanted = r->n_begun + 1;
-}
-
 static void take_list(struct remote *r, struct round *q, int64_t now)
 {
     judge_events(r, q);
@@ -253,26 +177,11 @@ static void take_list(struct remote *r, struct round *q, int64_t now)
                       : r->begun_ms + REMOTE_SWEEP_MS;
 }
 
-static void take_good(struct remote *r, struct round *q, int64_t now)
+static void take_stats(struct remote *r, struct round *q, int64_t now)
 {
-    bool was_ready = r->health.now == ACT_READY;
-    (void)health_good(&r->health, now);
-    if (q->verb == LIST)
-        take_list(r, q, now);
-    if (q->verb == PEEK)
-        take_peek(r, q, now);
-    if (q->verb == STATS) {
-        remote_stats_unref(r->stats);
-        r->stats = steal(&q->stats);
-        r->stats_ms = now + REMOTE_STATS_MS;
-    }
-    if (was_ready || r->health.now != ACT_READY)
-        return;
-    r->reason[0] = '\0';
-    r->since_ms = now;
-    r->list_ms = now;
-    r->stats_ms = now;
-    r->events = r->deaf = false;
+    remote_stats_unref(r->stats);
+    r->stats = steal(&q->stats);
+    r->stats_ms = now + REMOTE_STATS_MS;
 }
 
 /* Stats may take long where much runs: a probe tells whether it is there. */
@@ -282,18 +191,22 @@ static void put_off_stats(struct remote *r, int64_t now)
     r->health.due_ms = now;
 }
 
-static enum act_health judge(struct remote *r, struct round *q)
+static void judge(struct remote *r, struct round *q)
 {
     int64_t now = clock_ms();
-    if (q->e < 0 && q->verb == STATS)
+    const struct remote_asked *a = &q->asked;
+    r->asking = false;
+    r->own = false;
+    if (a->verb == REMOTE_STATS && a->e < 0)
         put_off_stats(r, now);
-    else if (q->e < 0)
-        take_bad(r, q, now);
     else
-        take_good(r, q, now);
-    r->judged = true;
-    (void)pthread_cond_broadcast(&r->news);
-    return r->health.now;
+        remote_judge(r, a, now);
+    if (a->verb == REMOTE_STATS && a->e == 0)
+        take_stats(r, q, now);
+    if (a->verb == REMOTE_LIST && a->e == 0)
+        take_list(r, q, now);
+    else if (a->verb == REMOTE_LIST && q->n_touched > 0)
+        r->n_touched = REMOTE_TOUCHED_MAX + 1; /* which, is forgotten */
 }
 
 /* --- who is told: without it -------------------------------------------------- */
@@ -377,8 +290,34 @@ static void finish(struct round *q)
 {
     remote_view_unref(q->old);
     remote_stats_unref(q->stats);
-    if (q->verb == LIST && q->e == 0)
+    if (q->asked.verb == REMOTE_LIST && q->asked.e == 0)
         remote_listed_fini(&q->listed);
+}
+
+/* One call, and what follows from it; with the lock before and after. */
+static void go_round(struct remote *r, struct round *q, enum remote_verb verb,
+                     int64_t now)
+{
+    begin(r, q, verb, now);
+    (void)pthread_mutex_unlock(&r->lock);
+    ask(r, q);
+    (void)pthread_mutex_lock(&r->lock);
+    judge(r, q);
+    bool stopping = r->stopping;
+    (void)pthread_mutex_unlock(&r->lock);
+    if (!stopping && verb == REMOTE_LIST && q->asked.e == 0) {
+        tell_changes(r, q);
+        save(r, q);
+    }
+    finish(q);
+    (void)pthread_mutex_lock(&r->lock);
+}
+
+static void sleep_until(struct remote *r, int64_t due)
+{
+    r->sleeps_ms = due;
+    (void)clock_wait(&r->wake, &r->lock, due);
+    r->sleeps_ms = INT64_MIN;
 }
 
 void *remote_thread(void *remote)
@@ -390,26 +329,20 @@ void *remote_thread(void *remote)
     q->saved_ms = clock_ms() - REMOTE_SAVE_MS;
     (void)pthread_mutex_lock(&r->lock);
     while (!r->stopping) {
-        int64_t now = clock_ms(), due = next_due(r, now, &q->verb);
-        if (due > now) {
-            (void)clock_wait(&r->wake, &r->lock, due);
-            continue;
-        }
-        begin(r, q, now);
-        (void)pthread_mutex_unlock(&r->lock);
-        ask(r, q);
-        (void)pthread_mutex_lock(&r->lock);
-        bool stopping = r->stopping;
-        enum act_health health = judge(r, q);
-        (void)pthread_mutex_unlock(&r->lock);
-        if (!stopping && q->verb == LIST && q->e == 0) {
-            tell_changes(r, q);
-            save(r, q);
-        }
-        if (!stopping)
+        enum remote_verb verb;
+        int64_t now = clock_ms(), due = remote_own_due(r, now, &verb);
+        enum act_health health = r->health.now;
+        if (health != told) {
+            (void)pthread_mutex_unlock(&r->lock);
             tell_health(r, health, &told);
-        finish(q);
-        (void)pthread_mutex_lock(&r->lock);
+            (void)pthread_mutex_lock(&r->lock);
+        } else if (r->asking) {
+            sleep_until(r, INT64_MAX);
+        } else if (due > now) {
+            sleep_until(r, due);
+        } else {
+            go_round(r, q, verb, now);
+        }
     }
     (void)pthread_mutex_unlock(&r->lock);
     if (q->unsaved && r->saved)
