@@ -81,7 +81,7 @@ static int read_list(const struct remote *r, enum method_id method,
 }
 
 /* A runtime has them in any order. */
-static uint64_t sum_of(const struct str *reply)
+uint64_t remote_peek_sum(const struct str *reply)
 {
     struct proto_reader r;
     struct proto_field f;
@@ -105,7 +105,7 @@ static int list_one(struct remote *r, enum method_id method, unsigned ms,
     if (e < 0)
         return e;
     if (method == METHOD_LIST_CONTAINERS)
-        l->view->sum = sum_of(&reply);
+        l->view->sum = remote_peek_sum(&reply);
     l->view->lists[method == METHOD_LIST_CONTAINERS] =
         remote_blob((struct proto_bytes){str_text(&reply), reply.size});
     return 0;
@@ -243,16 +243,21 @@ int remote_list(struct remote *r, const struct remote_view *old,
     return e;
 }
 
+void remote_peek_request(const struct remote *r, struct str *out)
+{
+    write_filter(out, METHOD_LIST_CONTAINERS, remote_labels(r));
+}
+
 int remote_peek(struct remote *r, unsigned ms, uint64_t *ret_sum,
                 struct error *err)
 {
     cleanup_str struct str request = STR_INIT(CRI_TEXT_MAX * 8);
     cleanup_str struct str reply = STR_INIT(GRPC_REPLY_MAX);
     reply.soft = true;
-    write_filter(&request, METHOD_LIST_CONTAINERS, remote_labels(r));
+    remote_peek_request(r, &request);
     int e = ask(r, METHOD_LIST_CONTAINERS, &request, ms, &reply, err);
     if (e == 0)
-        *ret_sum = sum_of(&reply);
+        *ret_sum = remote_peek_sum(&reply);
     return e;
 }
 

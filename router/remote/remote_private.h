@@ -155,6 +155,8 @@ int remote_list(struct remote *r, const struct remote_view *old,
 /* Just the sum of its containers. */
 int remote_peek(struct remote *r, unsigned ms, uint64_t *ret_sum,
                 struct error *err);
+void remote_peek_request(const struct remote *r, struct str *out);
+uint64_t remote_peek_sum(const struct str *reply);
 int remote_list_stats(struct remote *r, unsigned ms,
                       struct remote_stats **ret_stats, struct error *err);
 /* Both lists of that pod, asked for at once by remote_call(). */

@@ -14,6 +14,7 @@ struct round {
     bool unsaved;     /* the view was changed since it was saved */
     int64_t saved_ms; /* when that was */
     bool save_failed; /* and was told */
+    enum act_health told;
 
     struct remote_asked asked;
     uint64_t number; /* of the list */
@@ -324,17 +325,17 @@ void *remote_thread(void *remote)
 {
     struct remote *r = remote;
     struct round *q = xcalloc(1, sizeof *q);
-    enum act_health told = ACT_SUSPECT;
     thread_name("list", r->config.place.name);
+    q->told = ACT_SUSPECT;
     q->saved_ms = clock_ms() - REMOTE_SAVE_MS;
     (void)pthread_mutex_lock(&r->lock);
     while (!r->stopping) {
         enum remote_verb verb;
         int64_t now = clock_ms(), due = remote_own_due(r, now, &verb);
         enum act_health health = r->health.now;
-        if (health != told) {
+        if (health != q->told) {
             (void)pthread_mutex_unlock(&r->lock);
-            tell_health(r, health, &told);
+            tell_health(r, health, &q->told);
             (void)pthread_mutex_lock(&r->lock);
         } else if (r->asking) {
             sleep_until(r, INT64_MAX);
