@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "lib/io/clock.h"
 #include "router/remote/remote_private.h"
 
 /* --- when, and what -------------------------------------------------------- */
@@ -51,10 +52,51 @@ int64_t remote_next_beat(int64_t begun_ms)
     return begun_ms - begun_ms % REMOTE_LIST_MS + REMOTE_LIST_MS;
 }
 
+/* --- and by whom ------------------------------------------------------------ */
+
+static bool is_beat(const struct remote *r, enum remote_verb verb)
+{
+    return r->member && !r->own && r->health.now == ACT_READY &&
+           (verb == REMOTE_PROBE || verb == REMOTE_PEEK);
+}
+
+int64_t remote_beat_due(const struct remote *r, int64_t now,
+                        enum remote_verb *ret_verb)
+{
+    int64_t due = next_due(r, now, ret_verb);
+    return is_beat(r, *ret_verb) && !r->asking && !r->stopping ? due
+                                                               : INT64_MAX;
+}
+
+/* When a list is due that no peek can stand for. */
+static int64_t whole_due(const struct remote *r)
+{
+    int64_t due = list_due(r);
+    int64_t whole = remote_next_beat(r->whole_ms + REMOTE_WHOLE_MS - 1);
+    return peek_will_do(r, due) && whole > due ? whole : due;
+}
+
 int64_t remote_own_due(const struct remote *r, int64_t now,
                        enum remote_verb *ret_verb)
 {
-    return next_due(r, now, ret_verb);
+    int64_t due = next_due(r, now, ret_verb);
+    if (due <= now || !is_beat(r, *ret_verb))
+        return due;
+    const int64_t others[] = {stats_due(r, now), whole_due(r)};
+    due += REMOTE_LATE_MS;
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        due = others[i] < due ? others[i] : due;
+    return due;
+}
+
+void remote_rouse(struct remote *r, bool now)
+{
+    enum remote_verb ignored;
+    bool sooner = remote_own_due(r, clock_ms(), &ignored) < r->sleeps_ms;
+    if (r->asking || (!now && !sooner))
+        return;
+    r->sleeps_ms = INT64_MIN;
+    (void)pthread_cond_signal(&r->wake);
 }
 
 /* --- what it came to -------------------------------------------------------- */

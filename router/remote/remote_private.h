@@ -1,9 +1,9 @@
 /* remote_private - what the files of remote share: remote.c begins and ends it
  * and has what others read, remote_thread.c asks it again and again,
- * remote_due.c says when, remote_list.c reads what it says, remote_call.c
- * carries calls, remote_make.c those that make something, remote_sweep.c
- * removes what is of nobody, remote_events.c hears of changes; remote_view.c
- * and remote_saved.c have views.
+ * remote_due.c says when, remote_list.c reads
+ * what it says, remote_call.c carries calls, remote_make.c those that make
+ * something, remote_sweep.c removes what is of nobody, remote_events.c hears of
+ * changes; remote_view.c and remote_saved.c have views.
  *
  * One lock, never held over a call; a view is changed by nobody. */
 #ifndef BIGA_ROUTER_REMOTE_REMOTE_PRIVATE_H
@@ -24,6 +24,7 @@ enum {
     REMOTE_TOUCHED_MAX = 256, /* more: all statuses are asked for anew */
     REMOTE_ASKED_MS = 60000,  /* who asked for stats so long ago wants none */
     REMOTE_SAVE_MS = 1000,    /* between two times that a view is saved */
+    REMOTE_LATE_MS = 4000,    /* then the thread does what the beat has not */
 };
 
 /* A status as it came, shared by views. */
@@ -117,9 +118,10 @@ struct remote {
     struct sweep sweeping;
     struct remote_counts counts;
 
-    struct grpc *grpc; /* of the thread */
-    bool asking;       /* that is in use */
-    bool own;          /* only the thread itself asks now */
+    struct grpc *grpc;            /* of the thread */
+    bool asking;                  /* that is in use, also by the beat */
+    bool own;                     /* the beat could not ask: the thread does */
+    struct remote_member *member; /* of the beat; NULL: of none */
     int64_t sleeps_ms; /* the thread, until then; INT64_MIN: it does not */
     struct grpc_hub *hub;
     struct remote_calling *calls;
@@ -171,9 +173,16 @@ int remote_call_id(struct remote *r, enum method_id method, const char *id,
 /* When to list again after a list that began then: all remotes at one time, so
  * that the processor wakes up once for all. */
 int64_t remote_next_beat(int64_t begun_ms);
-/* When the thread has to do something next, and what it is then. */
+/* When the thread has to do something next, and what it is then: all that the
+ * beat does not do, or has not done. */
 int64_t remote_own_due(const struct remote *r, int64_t now,
                        enum remote_verb *ret_verb);
+/* When the beat is to ask, and what; INT64_MAX: it is the thread's, or under
+ * way. */
+int64_t remote_beat_due(const struct remote *r, int64_t now,
+                        enum remote_verb *ret_verb);
+/* The thread wakes now, or if it would sleep longer than it may. */
+void remote_rouse(struct remote *r, bool now);
 void remote_begin(struct remote *r, struct remote_asked *ret_asked,
                   enum remote_verb verb, int64_t now);
 /* Of all that says whether it is there. */
