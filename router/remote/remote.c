@@ -96,6 +96,9 @@ int remote_start(const struct remote_config *config, struct remote **ret_remote,
     r->stats_asked_ms = r->since_ms - REMOTE_ASKED_MS;
     health_init(&r->health, config->probe_ms, config->lost_ms, r->since_ms);
     (void)snprintf(r->reason, sizeof r->reason, "it was not asked yet");
+    r->sleeps_ms = INT64_MIN;
+    if (config->beat && to.ca)
+        remote_beat_join(config->beat, r);
     e = start_thread(r, remote_thread, err);
     if (e == 0)
         e = start_thread(r, remote_sweep_thread, err);
@@ -130,6 +133,7 @@ void remote_stop(struct remote *r)
         grpc_hub_wake(r->hub);
     while (r->n_threads > 0)
         (void)pthread_join(r->threads[--r->n_threads], NULL);
+    remote_beat_leave(r);
 }
 
 void remote_destroy(struct remote *r)

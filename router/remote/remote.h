@@ -17,6 +17,7 @@
 #include "router/remote/remote_view.h"
 
 struct remote;
+struct remote_beat;
 
 enum {
     REMOTE_LIST_MS = 1000,   /* between lists while it has pods; of containers
@@ -42,6 +43,7 @@ struct remote_config {
     const char *state;  /* a folder that is there, for what it had last; copied;
                          * NULL: a router that starts while it is away knows
                          * nothing of it */
+    struct remote_beat *beat;  /* outlives it; NULL: its thread asks alone */
     int64_t probe_ms, lost_ms; /* as health_init() */
     /* Has the home a sandbox or container of that id?  1, 0, or -errno: nobody
      * knows.  May block, for a while; NULL: it has none.  A remote that could

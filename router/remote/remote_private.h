@@ -1,6 +1,6 @@
 /* remote_private - what the files of remote share: remote.c begins and ends it
  * and has what others read, remote_thread.c asks it again and again,
- * remote_due.c says when, remote_list.c reads
+ * remote_beat.c asks all of them, remote_due.c says when, remote_list.c reads
  * what it says, remote_call.c carries calls, remote_make.c those that make
  * something, remote_sweep.c removes what is of nobody, remote_events.c hears of
  * changes; remote_view.c and remote_saved.c have views.
@@ -16,6 +16,7 @@
 #include "lib/base/strmap.h"
 #include "router/keep/sweep.h"
 #include "router/remote/remote.h"
+#include "router/remote/remote_beat.h"
 
 enum {
     REMOTE_GAP_MS = 10, /* between the beginnings of two lists */
@@ -190,6 +191,14 @@ void remote_judge(struct remote *r, const struct remote_asked *a, int64_t now);
 /* Of Version; whatever it answers, it is there: 0, or -errno. */
 struct proto_bytes remote_probe_request(void);
 int remote_probe_judge(int e, const struct grpc_end *end);
+
+/* --- remote_beat.c ------------------------------------------------------------ */
+
+void remote_beat_join(struct remote_beat *b, struct remote *r);
+/* Waits for the call that is under way.  It may have joined none. */
+void remote_beat_leave(struct remote *r);
+/* Without the lock: it is to be asked then. */
+void remote_beat_expect(struct remote_member *m, int64_t due_ms);
 
 /* --- threads ------------------------------------------------------------------ */
 

@@ -15,6 +15,7 @@ struct round {
     int64_t saved_ms; /* when that was */
     bool save_failed; /* and was told */
     enum act_health told;
+    int64_t expected_ms; /* of the beat, as it was told */
 
     struct remote_asked asked;
     uint64_t number; /* of the list */
@@ -321,6 +322,31 @@ static void sleep_until(struct remote *r, int64_t due)
     r->sleeps_ms = INT64_MIN;
 }
 
+/* What there is to do first; with the lock before and after. */
+static void do_next(struct remote *r, struct round *q)
+{
+    enum remote_verb verb, other;
+    enum act_health health = r->health.now;
+    int64_t now = clock_ms(), due = remote_own_due(r, now, &verb);
+    int64_t beat = remote_beat_due(r, now, &other);
+    if (health != q->told) {
+        (void)pthread_mutex_unlock(&r->lock);
+        tell_health(r, health, &q->told);
+        (void)pthread_mutex_lock(&r->lock);
+    } else if (r->asking) {
+        sleep_until(r, INT64_MAX);
+    } else if (due <= now) {
+        go_round(r, q, verb, now);
+    } else if (beat != INT64_MAX && beat != q->expected_ms) {
+        q->expected_ms = beat;
+        (void)pthread_mutex_unlock(&r->lock);
+        remote_beat_expect(r->member, beat);
+        (void)pthread_mutex_lock(&r->lock);
+    } else {
+        sleep_until(r, due);
+    }
+}
+
 void *remote_thread(void *remote)
 {
     struct remote *r = remote;
@@ -329,22 +355,8 @@ void *remote_thread(void *remote)
     q->told = ACT_SUSPECT;
     q->saved_ms = clock_ms() - REMOTE_SAVE_MS;
     (void)pthread_mutex_lock(&r->lock);
-    while (!r->stopping) {
-        enum remote_verb verb;
-        int64_t now = clock_ms(), due = remote_own_due(r, now, &verb);
-        enum act_health health = r->health.now;
-        if (health != q->told) {
-            (void)pthread_mutex_unlock(&r->lock);
-            tell_health(r, health, &q->told);
-            (void)pthread_mutex_lock(&r->lock);
-        } else if (r->asking) {
-            sleep_until(r, INT64_MAX);
-        } else if (due > now) {
-            sleep_until(r, due);
-        } else {
-            go_round(r, q, verb, now);
-        }
-    }
+    while (!r->stopping)
+        do_next(r, q);
     (void)pthread_mutex_unlock(&r->lock);
     if (q->unsaved && r->saved)
         save_view(r, q, r->view);
