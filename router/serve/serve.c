@@ -7,6 +7,7 @@
 
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "router/remote/remote_beat.h"
 #include "router/serve/serve_guess.h"
 
 struct far *serve_next(struct serve *s, size_t *i)
@@ -121,6 +122,7 @@ static int start_far(struct serve *s, const struct act_place *place,
                                          .node = s->config.node,
                                          .spared = HELPER_UID,
                                          .keep = s->keep,
+                                         .beat = s->beat,
                                          .state = s->config.state,
                                          .probe_ms = s->config.probe_ms,
                                          .lost_ms = s->config.lost_ms,
@@ -242,6 +244,8 @@ static int open_all(struct serve *s, const struct serve_config *config,
         r = serve_files_open(s, err);
     if (r == 0)
         r = serve_health_open(s, config, err);
+    if (r == 0)
+        r = remote_beat_create(&s->beat, err);
     for (size_t i = 0; r == 0 && i < config->n_places; i++)
         r = start_far(s, &config->places[i], err);
     if (r < 0)
@@ -320,6 +324,7 @@ void serve_stop(struct serve *s, unsigned drain_ms)
     serve_files_close(s);
     grpcd_destroy(s->server);
     close_fars(s);
+    remote_beat_destroy(s->beat);
     event_feed_destroy(s->events);
     keep_close(s->keep);
     lines_destroy(s->home_lines);

@@ -67,6 +67,7 @@ struct serve {
     /* from the beginning on, and none is taken away */
     struct far fars[SERVE_FARS_MAX];
     atomic_size_t n_fars;
+    struct remote_beat *beat;
     struct event_feed *events;
     struct volume_sync *volumes;
     struct log_caller *log_caller;
