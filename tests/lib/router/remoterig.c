@@ -9,6 +9,7 @@
 #include "lib/io/clock.h"
 #include "router/remote/remote_private.h"
 #include "router/wire/fields.h"
+#include "tests/lib/card/cardkeys.h"
 #include "tests/lib/tmpdir.h"
 #include "tests/lib/virtual.h"
 
@@ -48,7 +49,7 @@ static void open_server(struct remoterig *r, bool events)
     runtimeserver_events(r->server, events);
 }
 
-static void open_remote(struct remoterig *r, const char *state)
+static void open_keep(struct remoterig *r, const char *state)
 {
     const struct keep_config keep = {.dir = state, .pod_logs = "/var/log/pods"};
     struct remote_config *config = &r->config;
@@ -63,6 +64,13 @@ static void open_remote(struct remoterig *r, const char *state)
     must(keep_open(&keep, &r->keep, &err) == 0, err.text);
     config->keep = r->keep;
     config->state = state;
+}
+
+static void open_remote(struct remoterig *r, const char *state)
+{
+    struct remote_config *config = &r->config;
+    struct error err = {0};
+    open_keep(r, state);
     (void)snprintf(config->place.name, sizeof config->place.name, "card-0");
     (void)snprintf(config->place.endpoint, sizeof config->place.endpoint,
                    "unix://%s", r->socket);
@@ -118,6 +126,29 @@ void remoterig_join(struct remoterig *r, const char *socket, const char *state)
     memset(r, 0, sizeof *r);
     r->socket = xstrdup(socket);
     open_remote(r, state);
+    wait_ready(r);
+}
+
+void remoterig_open_beat(struct remoterig *r, struct remote_beat *beat,
+                         int64_t lost_ms, int64_t probe_ms)
+{
+    struct act_place *place = &r->config.place;
+    struct error err = {0};
+    uint16_t port;
+    memset(r, 0, sizeof *r);
+    r->dir = tmpdir_create();
+    open_keep(r, NULL);
+    cardkeys_write(r->dir, place);
+    const struct h2_config config = {
+        .cert = place->cert, .key = place->key, .ca = place->ca};
+    r->server = runtimeserver_start_tls(&config, &port);
+    (void)snprintf(place->name, sizeof place->name, "card-0");
+    (void)snprintf(place->endpoint, sizeof place->endpoint,
+                   "tcp://127.0.0.1:%u", port);
+    r->config.beat = beat;
+    r->config.lost_ms = lost_ms;
+    r->config.probe_ms = probe_ms;
+    must(remote_start(&r->config, &r->remote, &err) == 0, err.text);
     wait_ready(r);
 }
 

@@ -35,6 +35,10 @@ void remoterig_restart(struct remoterig *r);
 void remoterig_open_real(struct remoterig *r);
 /* The same of a server that is somebody else's, with a map in that folder. */
 void remoterig_join(struct remoterig *r, const char *socket, const char *state);
+/* With mutual TLS, as one of those that `beat` asks; ready.  In whatever time it
+ * is, without events; 0: the usual times. */
+void remoterig_open_beat(struct remoterig *r, struct remote_beat *beat,
+                         int64_t lost_ms, int64_t probe_ms);
 void remoterig_close(struct remoterig *r);
 /* `ms` go by; `others` more threads wait in clock_wait(). */
 void remoterig_pass(struct remoterig *r, size_t others, int64_t ms);

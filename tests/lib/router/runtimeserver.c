@@ -35,7 +35,8 @@ struct held {
 };
 struct runtimeserver {
     struct h2_server *h2;
-    char *socket;
+    struct h2_config config;
+    char *socket; /* NULL: TLS */
     pthread_mutex_t lock;
     pthread_cond_t thawed;
     struct object objects[RUNTIMESERVER_OBJECTS];
@@ -427,9 +428,8 @@ static int handle(void *ctx, const char *name, const void *data, size_t size,
 
 void runtimeserver_up(struct runtimeserver *s)
 {
-    const struct h2_config config = {.socket = s->socket};
     s->ending = false;
-    s->h2 = h2_server_start(&config);
+    s->h2 = h2_server_start(&s->config);
     h2_server_handle(s->h2, handle, s);
 }
 
@@ -441,18 +441,35 @@ void runtimeserver_down(struct runtimeserver *s)
     pthread_mutex_unlock(&s->lock);
     h2_server_stop(s->h2);
     s->h2 = NULL;
-    (void)remove(s->socket);
+    if (s->socket)
+        (void)remove(s->socket);
 }
 
-struct runtimeserver *runtimeserver_start(const char *socket)
+static struct runtimeserver *start(const struct h2_config *config)
 {
     static atomic_uint n_servers;
     struct runtimeserver *s = xcalloc(1, sizeof *s);
     s->number = atomic_fetch_add(&n_servers, 1);
-    s->socket = xstrdup(socket);
+    s->socket = config->socket ? xstrdup(config->socket) : NULL;
+    s->config = *config;
+    s->config.socket = s->socket;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->thawed, NULL);
     runtimeserver_up(s);
+    return s;
+}
+
+struct runtimeserver *runtimeserver_start(const char *socket)
+{
+    const struct h2_config config = {.socket = socket};
+    return start(&config);
+}
+
+struct runtimeserver *runtimeserver_start_tls(const struct h2_config *config,
+                                              uint16_t *ret_port)
+{
+    struct runtimeserver *s = start(config);
+    *ret_port = s->config.port = h2_server_port(s->h2);
     return s;
 }
 

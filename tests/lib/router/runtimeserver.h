@@ -17,6 +17,9 @@ enum { RUNTIMESERVER_OBJECTS = 256 };
 struct runtimeserver;
 /* On a unix socket of that path. */
 struct runtimeserver *runtimeserver_start(const char *socket);
+/* On a port of 127.0.0.1, with those keys, whose paths outlive it. */
+struct runtimeserver *runtimeserver_start_tls(const struct h2_config *config,
+                                              uint16_t *ret_port);
 void runtimeserver_stop(struct runtimeserver *s);
 /* It has died, and is there again. */
 void runtimeserver_down(struct runtimeserver *s);
