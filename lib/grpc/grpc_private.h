@@ -72,8 +72,6 @@ int grpc_socket_fd(const struct grpc *g); /* the first; -1: none */
 /* A connection is there: what is in cleartext is pumped from now on; -errno
  * when it cannot be, and then no deadline would hold. */
 int grpc_socket_connected(struct grpc *g);
-/* Bytes that were read from the connection, of TLS and all; 0: not known. */
-uint64_t grpc_socket_received(const struct grpc *g);
 /* End the connection under libcurl's hands.  After shutdown() a flood would
  * still be read; this resets it and drops what is there. */
 void grpc_socket_cut(const struct grpc *g);
@@ -97,7 +95,8 @@ struct grpc_task {
     bool connected;
     bool late;      /* we ended it, for its deadline */
     uint64_t taken; /* bytes of messages and prefixes */
-    uint64_t had;   /* bytes that were read from the connection before */
+    uint64_t came;  /* bytes of records of TLS */
+    uint64_t had;   /* bytes that were read in cleartext before */
     int fault;      /* of ours: ends the transfer; 0: none */
     struct error err;
 };

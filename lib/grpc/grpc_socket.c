@@ -1,8 +1,7 @@
 /* The sockets that libcurl has made. */
-#include <linux/tcp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -72,23 +71,6 @@ bool grpc_socket_is_open(const struct grpc *g)
 void grpc_local_address(const struct grpc *g, char ret_text[GRPC_ADDRESS_MAX])
 {
     memcpy(ret_text, g->own, sizeof g->own);
-}
-
-uint64_t grpc_socket_received(const struct grpc *g)
-{
-    uint64_t sum = 0;
-    if (g->pump)
-        return grpc_pump_received(g->pump);
-    for (size_t i = 0; !g->to.socket && i < GRPC_FDS_MAX; i++) {
-        struct tcp_info info = {0};
-        socklen_t size = sizeof info;
-        int waiting = 0; /* for us to read them */
-        if (g->fds[i] >= 0 && ioctl(g->fds[i], FIONREAD, &waiting) == 0 &&
-            getsockopt(g->fds[i], IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
-            info.tcpi_bytes_received > (unsigned)waiting)
-            sum += info.tcpi_bytes_received - (unsigned)waiting;
-    }
-    return sum;
 }
 
 void grpc_socket_cut(const struct grpc *g)
