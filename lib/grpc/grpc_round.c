@@ -120,13 +120,11 @@ static void end(struct grpc_round *r, struct call *c, CURLcode code)
     free(c);
 }
 
-/* Files may have changed, which drops the connection. */
 static CURLcode begin(struct call *c)
 {
     struct grpc_task *t = &c->task;
     grpc_task_init(t);
-    t->g->refused = !t->fault && !t->g->multi;
-    if (t->fault || t->g->refused)
+    if (t->fault)
         return CURLE_ABORTED_BY_CALLBACK;
     c->begun = true;
     return grpc_transfer_begin(t);

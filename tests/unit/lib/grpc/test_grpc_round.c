@@ -290,7 +290,7 @@ Test(grpc_round, a_connection_that_has_ended_is_left_to_the_caller)
     rig_close(&r);
 }
 
-Test(grpc_round, new_files_are_for_a_new_connection)
+Test(grpc_round, new_files_are_for_a_call_elsewhere)
 {
     struct rig r;
     struct side *s = &r.sides[0];
@@ -298,8 +298,10 @@ Test(grpc_round, new_files_are_for_a_new_connection)
     cardkeys_write(r.dir, &r.keys);
     cr_assert_eq(add(&r, s, DEADLINE_MS), 0);
     turn_until(&r, s);
-    cr_expect_eq(s->code, -ENOTCONN, "%d %s", s->code, s->err.text);
-    cr_expect_eq(h2_server_calls(s->server), 1);
+    check_good(s);
+    cr_expect_eq(grpc_call(s->grpc, METHOD, "abc", 3, DEADLINE_MS, &s->reply,
+                           &s->end, &s->err),
+                 -EKEYREJECTED, "%s", s->err.text);
     rig_close(&r);
 }
 
