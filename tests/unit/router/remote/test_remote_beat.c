@@ -17,6 +17,7 @@ enum {
     SHORT_MS = 4000,
     MORE = 64 << 10,
     BEATS = 30,
+    SEEN_MS = 3000, /* sooner than all is listed anyway */
 };
 
 Test(remote_beat, is_one_for_all_remotes)
@@ -119,12 +120,12 @@ Test(remote_beat, a_change_that_it_sees_is_listed)
 {
     struct beat_rig b;
     rig_open(&b, HANG_MS);
-    struct remoterig *r = &b.rigs[1];
+    struct remoterig *r = &b.rigs[0];
     int64_t begun = clock_ms();
-    runtimeserver_set(r->server, b.containers[1], CRI_EXITED, false);
-    while (remoterig_status(r, b.containers[1]) != CRI_EXITED)
+    runtimeserver_set(r->server, b.containers[0], CRI_EXITED, false);
+    while (remoterig_status(r, b.containers[0]) != CRI_EXITED)
         pass(&b, 100);
-    cr_expect_leq(clock_ms() - begun, 2 * REMOTE_LIST_MS);
+    cr_expect_leq(clock_ms() - begun, SEEN_MS);
     rig_close(&b);
 }
 
@@ -221,7 +222,7 @@ Test(remote_beat, a_list_that_is_much_larger_is_the_threads)
     runtimeserver_lie(r->server, swell, NULL);
     while (whole_lists(r) == whole)
         pass(&b, 100);
-    cr_expect_leq(clock_ms() - begun, 2 * REMOTE_LIST_MS);
+    cr_expect_leq(clock_ms() - begun, SEEN_MS);
     cr_expect_eq(remote_health(r->remote, NULL), ACT_READY);
     rig_close(&b);
 }
