@@ -67,19 +67,32 @@ static void make_pod(struct remoterig *r, char ret_container[KEPT_ID_MAX + 1])
     cr_assert_eq(remoterig_make(r, &c, ret_container, &err), 0, "%s", err.text);
 }
 
-/* All have a pod, are listed, and their threads sleep. */
-static void rig_open(struct beat_rig *b, int64_t lost_ms)
+static void wait_asleep(struct beat_rig *b)
+{
+    for (size_t i = 0; i < RIGS; i++)
+        while (!sleeps(&b->rigs[i]))
+            pass(b, 100);
+}
+
+/* All are listed, and their threads sleep. */
+static void rig_open_idle(struct beat_rig *b, int64_t lost_ms)
 {
     struct error err = {0};
     virtual_begin();
     cr_assert_eq(remote_beat_create(&b->beat, &err), 0, "%s", err.text);
     for (size_t i = 0; i < RIGS; i++)
         remoterig_open_beat(&b->rigs[i], b->beat, lost_ms, 0);
+    wait_asleep(b);
+}
+
+/* The same, and each has a pod. */
+static void rig_open(struct beat_rig *b, int64_t lost_ms)
+{
+    rig_open_idle(b, lost_ms);
     for (size_t i = 0; i < RIGS; i++)
         make_pod(&b->rigs[i], b->containers[i]);
-    for (size_t i = 0; i < RIGS; i++)
-        while (!sleeps(&b->rigs[i]))
-            pass(b, 100);
+    pass(b, REMOTE_LIST_MS);
+    wait_asleep(b);
 }
 
 static void rig_close(struct beat_rig *b)
@@ -113,6 +126,24 @@ Test(remote_beat, lists_go_on_while_threads_sleep)
     cr_expect_geq(whole_lists(r), whole + BEATS / 10);
     cr_expect_leq(whole_lists(r), whole + BEATS / 3);
     cr_expect_geq(slept, BEATS / 3);
+    rig_close(&b);
+}
+
+Test(remote_beat, one_that_has_nothing_is_probed)
+{
+    struct beat_rig b;
+    rig_open_idle(&b, HANG_MS);
+    struct remoterig *r = &b.rigs[1];
+    unsigned n = runtimeserver_calls(r->server, "Version"), slept = 0;
+    unsigned whole = whole_lists(r);
+    for (int i = 0; i < BEATS; i++) {
+        pass(&b, REMOTE_LIST_MS);
+        slept += sleeps(r);
+    }
+    cr_expect_geq(runtimeserver_calls(r->server, "Version"), n + BEATS / 3);
+    cr_expect_leq(whole_lists(r), whole + BEATS / 6);
+    cr_expect_geq(slept, BEATS / 3);
+    cr_expect_eq(remote_health(r->remote, NULL), ACT_READY);
     rig_close(&b);
 }
 
@@ -172,7 +203,6 @@ Test(remote_beat, one_is_stopped_while_it_is_asked)
     rig_open(&b, HANG_MS);
     hang(&b, &b.rigs[0]);
     remote_stop(b.rigs[0].remote);
-    cr_expect_eq(remote_health(b.rigs[0].remote, NULL), ACT_READY);
     unsigned n = lists(&b.rigs[1]);
     virtual_take(REMOTE_LIST_MS);
     while (lists(&b.rigs[1]) == n)
