@@ -6,11 +6,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { ARENAS_MAX = 2 };
+enum {
+    ARENAS_MAX = 2,
+    SPARE = 1 << 20, /* bytes of heap that are not given back at once */
+};
 
 void footprint_limit(void)
 {
     (void)mallopt(M_ARENA_MAX, ARENAS_MAX);
+    (void)mallopt(M_TRIM_THRESHOLD, SPARE);
+    (void)mallopt(M_MMAP_THRESHOLD, SPARE);
 }
 
 /* A segment that nobody may write to is as the file is.  Tables that the loader

@@ -4,7 +4,7 @@
 #define BIGA_LIB_IO_FOOTPRINT_H
 
 /* At the start, before any thread: few threads at work at a time need no heap
- * each. */
+ * each, and a heap that shrinks with every large buffer has to grow again. */
 void footprint_limit(void);
 
 /* Give back free heap, and the pages of programs and libraries that were
