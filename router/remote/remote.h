@@ -22,7 +22,7 @@ struct remote_beat;
 enum {
     REMOTE_LIST_MS = 1000,   /* between lists while it has pods; of containers
                               * alone, when nothing else has happened */
-    REMOTE_WHOLE_MS = 5000,  /* then of all */
+    REMOTE_WHOLE_MS = 10000, /* then of all */
     REMOTE_SWEEP_MS = 10000, /* while it has none, or tells events */
     REMOTE_STATS_MS = 10000, /* between stats, while somebody asks for them */
     REMOTE_ANSWER_MS = 5000, /* of the lists that a making call looks at */
