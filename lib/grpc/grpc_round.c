@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "lib/grpc/grpc_private.h"
+#include "lib/io/clock.h"
 
 struct call {
     struct call *next;
@@ -130,11 +131,23 @@ static CURLcode begin(struct call *c)
     return grpc_transfer_begin(t);
 }
 
+/* What came for them meanwhile is not too late. */
+static void spare(struct grpc_round *r, const struct call *but, int64_t ms)
+{
+    for (struct call *c = r->calls; c; c = c->next)
+        if (c != but)
+            c->task.due_ms += ms;
+}
+
+/* The time that it takes is its own, not that of the others. */
 static void carry_on(struct grpc_round *r, struct call *c)
 {
+    int64_t from = clock_ms();
     CURLcode code = c->begun ? CURLE_OK : begin(c);
-    if (code != CURLE_OK || !grpc_transfer_go_on(&c->task, &code))
+    bool goes = code == CURLE_OK && grpc_transfer_go_on(&c->task, &code);
+    if (!goes)
         end(r, c, code);
+    spare(r, goes ? c : NULL, clock_ms() - from);
 }
 
 /* How long it may be left alone. */

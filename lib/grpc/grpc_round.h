@@ -3,7 +3,8 @@
  *
  * None is made here: whoever has none calls with grpc_call(), which makes it;
  * whether the files of one have changed, that looks at as well.
- * No call waits for another, whatever its server does. */
+ * No call waits for another, whatever its server does, and none is ended for
+ * time that another has taken. */
 #ifndef BIGA_LIB_GRPC_GRPC_ROUND_H
 #define BIGA_LIB_GRPC_GRPC_ROUND_H
 

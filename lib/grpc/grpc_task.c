@@ -246,16 +246,16 @@ CURLcode grpc_task_set(struct grpc_task *t)
     struct grpc *g = t->g;
     CURLcode code = CURLE_OK;
     cleanup_free char *url = xasprintf("%s%s", g->to.base, t->method);
-    long connect_ms = GRPC_CONNECT_MS;
-    if (t->deadline_ms && t->deadline_ms < GRPC_CONNECT_MS)
-        connect_ms = t->deadline_ms;
+    /* libcurl would end a call before it reads what came in time */
+    long ms = g->round ? 0 : (long)t->deadline_ms;
     t->headers = make_headers(t);
     g->reason[0] = '\0';
     SET(CURLOPT_URL, url);
     SET(CURLOPT_HTTPHEADER, t->headers);
     SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)t->request_size);
-    SET(CURLOPT_TIMEOUT_MS, (long)t->deadline_ms);
-    SET(CURLOPT_CONNECTTIMEOUT_MS, connect_ms);
+    SET(CURLOPT_TIMEOUT_MS, ms);
+    SET(CURLOPT_CONNECTTIMEOUT_MS,
+        ms && ms < GRPC_CONNECT_MS ? ms : (long)GRPC_CONNECT_MS);
     SET(CURLOPT_READDATA, t);
     SET(CURLOPT_SEEKDATA, t);
     SET(CURLOPT_HEADERDATA, t);
