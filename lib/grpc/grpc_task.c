@@ -15,6 +15,9 @@ enum {
      * have this much, and this many times the messages. */
     IDLE_BYTES = 1 << 20,
     IDLE_TIMES = 8,
+    /* The same in a round, which waits meanwhile; libcurl reads ahead. */
+    ROUND_IDLE_BYTES = 256 << 10,
+    ROUND_IDLE_TIMES = 2,
     LISTEN_MS = 300, /* for a refusal of our certificate */
 };
 
@@ -96,12 +99,18 @@ static int note_connected(void *ctx, char *to, char *from, int to_port,
 
 /* --- when it must end ---------------------------------------------------- */
 
+static uint64_t idle_max(const struct grpc_task *t)
+{
+    return t->g->round ? ROUND_IDLE_BYTES + ROUND_IDLE_TIMES * t->taken
+                       : IDLE_BYTES + IDLE_TIMES * t->taken;
+}
+
 /* Do frames keep coming that carry no message?  No deadline of a stream ends
  * that, and no cap sees it. */
 static int check_idle_bytes(struct grpc_task *t)
 {
     uint64_t now = t->connected ? received(t) : 0;
-    if (now <= t->had || now - t->had <= IDLE_BYTES + IDLE_TIMES * t->taken)
+    if (now <= t->had || now - t->had <= idle_max(t))
         return 0;
     return error_set(&t->err, EPROTO,
                      "it sends frames without end that carry nothing");

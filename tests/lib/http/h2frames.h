@@ -16,6 +16,7 @@ enum frame {
     FRAME_GOAWAY = 7,
     FRAME_WINDOW = 8,
     FRAME_CONTINUATION = 9,
+    FRAME_UNKNOWN = 0xbe, /* of a type that everybody ignores */
 };
 enum { END_STREAM = 1, END_HEADERS = 4 };
 enum { H2_CANCEL = 8 };

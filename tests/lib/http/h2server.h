@@ -54,6 +54,7 @@ enum h2_fault {
     H2_PING_FLOOD,
     H2_SETTINGS_FLOOD,
     H2_TRAILERS_FLOOD, /* one trailer after the other */
+    H2_STUFFED,        /* a good reply of 1 MiB and 4 MiB of no use */
     H2_DRIP,           /* a byte of the message each 50 ms */
     H2_SILENT,
     H2_NOISE, /* no frames at all */

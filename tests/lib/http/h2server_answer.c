@@ -5,6 +5,8 @@
 
 enum {
     FLOOD_FRAMES = 64, /* in one write */
+    STUFFED_BYTES = 1 << 20,
+    STUFFING_BYTES = 4 << 20,
 };
 
 /* --- good replies --------------------------------------------------------- */
@@ -229,6 +231,16 @@ static void add_ill_message(struct str *out, int32_t stream,
     str_fini(&data);
 }
 
+static void add_stuffed(struct str *out, int32_t stream)
+{
+    cleanup_free char *zeros = xcalloc(1, STUFFED_BYTES);
+    h2_add_headers(out, stream, "200", "application/grpc");
+    h2_add_message(out, stream, zeros, STUFFED_BYTES);
+    for (size_t i = 0; i < STUFFING_BYTES / H2_FRAME_MAX; i++)
+        h2_add_frame(out, FRAME_UNKNOWN, 0, stream, zeros, H2_FRAME_MAX);
+    h2_add_trailers(out, stream, "0", "");
+}
+
 static void add_page(struct str *out, int32_t stream, const char *status)
 {
     struct str page = STR_INIT(4096);
@@ -403,6 +415,9 @@ bool conn_answer(struct conn *c, int32_t stream)
         return flood_with(c, stream, fault);
     case H2_DRIP:
         return drip(c, stream);
+    case H2_STUFFED:
+        add_stuffed(&out, stream);
+        break;
     case H2_SILENT:
         return true;
     case H2_CLOSE:

@@ -24,6 +24,7 @@ enum {
     DEADLINE_MS = 120000, /* is not reached but in virtual time */
     SOON_MS = 200,        /* is */
     TURN_MS = 1000,
+    REPLY_MAX = 4 << 20,
 };
 
 struct side {
@@ -101,7 +102,7 @@ static void connect_it(struct side *s)
 static void open_side(struct rig *r, struct side *s)
 {
     s->place = r->keys;
-    s->reply = STR_INIT(1000);
+    s->reply = STR_INIT(REPLY_MAX);
     serve(r, s, 0);
     (void)snprintf(s->place.endpoint, sizeof s->place.endpoint,
                    "tcp://127.0.0.1:%u", h2_server_port(s->server));
@@ -390,6 +391,35 @@ Test(grpc_round, a_hostile_server_costs_its_call_alone, .timeout = 180)
         cr_expect_eq(h2_server_calls(ill->server), 2, "%d", (int)fault);
         rig_close(&r);
     }
+}
+
+Test(grpc_round, a_long_reply_is_taken)
+{
+    struct rig r;
+    struct side *s = &r.sides[0];
+    cleanup_free char *zeros = xcalloc(1, REPLY_MAX);
+    rig_open(&r);
+    h2_server_reply(s->server, NULL, zeros, REPLY_MAX);
+    cr_assert_eq(add(&r, s, DEADLINE_MS), 0);
+    turn_until(&r, s);
+    cr_expect_eq(s->code, 0, "%s", s->err.text);
+    cr_expect_eq(s->reply.size, REPLY_MAX);
+    rig_close(&r);
+}
+
+/* The thread is not that of its call alone. */
+Test(grpc_round, a_flood_after_much_data_ends_sooner_than_elsewhere)
+{
+    struct rig r;
+    struct side *s = &r.sides[0];
+    rig_open(&r);
+    h2_server_fault(s->server, H2_STUFFED);
+    connect_it(s);
+    cr_assert_eq(add(&r, s, DEADLINE_MS), 0);
+    turn_until(&r, s);
+    cr_expect_eq(s->code, -EPROTO, "%s", s->err.text);
+    cr_expect(strstr(s->err.text, "without end"), "%s", s->err.text);
+    rig_close(&r);
 }
 
 Test(grpc_round, what_it_does_not_do_is_the_callers)
