@@ -301,6 +301,7 @@ static void go_round(struct remote *r, struct round *q, enum remote_verb verb,
                      int64_t now)
 {
     begin(r, q, verb, now);
+    q->expected_ms = INT64_MAX; /* if it looks meanwhile, it forgets */
     (void)pthread_mutex_unlock(&r->lock);
     ask(r, q);
     (void)pthread_mutex_lock(&r->lock);

@@ -210,6 +210,60 @@ Test(remote_beat, one_is_stopped_while_it_is_asked)
     rig_close(&b);
 }
 
+/* Between two beats, and its thread sleeps; when the next one is. */
+static int64_t wait_between(struct beat_rig *b, struct remoterig *r)
+{
+    int64_t ms = clock_ms() % REMOTE_LIST_MS;
+    while (!sleeps(r) || ms < REMOTE_LIST_MS / 4 || ms > REMOTE_LIST_MS / 2) {
+        pass(b, 100);
+        ms = clock_ms() % REMOTE_LIST_MS;
+    }
+    return remote_next_beat(clock_ms());
+}
+
+/* All is listed, unless the server holds that. */
+static void list_all(struct beat_rig *b, struct remoterig *r)
+{
+    unsigned n = whole_lists(r);
+    remote_touch(r->remote, b->containers[0]);
+    while (whole_lists(r) == n)
+        (void)poll(NULL, 0, 1);
+    while (runtimeserver_held(r->server) == 0 && !sleeps(r))
+        (void)poll(NULL, 0, 1);
+}
+
+/* The beat, which nobody wants to be sooner, and a thread that sweeps. */
+static void wait_forgotten(int64_t due_ms)
+{
+    int64_t next_ms;
+    while (clock_waiting(&next_ms) < 2 || next_ms <= due_ms)
+        (void)poll(NULL, 0, 1);
+}
+
+/* Who is forgotten hangs. */
+Test(remote_beat, one_that_lists_when_it_looks_is_not_forgotten, .timeout = 180)
+{
+    struct beat_rig b;
+    rig_open(&b, HANG_MS);
+    struct remoterig *r = &b.rigs[0];
+    int64_t due = wait_between(&b, r);
+    remote_stop(b.rigs[1].remote);
+    list_all(&b, r); /* then it has said when it is due */
+    virtual_take(REMOTE_GAP_MS);
+    runtimeserver_hold(r->server, "ListPodSandbox", true);
+    list_all(&b, r);
+    kick(&b);
+    wait_forgotten(due);
+    runtimeserver_hold(r->server, "ListPodSandbox", false);
+    while (!sleeps(r))
+        (void)poll(NULL, 0, 1);
+    unsigned n = lists(r);
+    virtual_take(due - clock_ms());
+    while (lists(r) == n)
+        (void)poll(NULL, 0, 1);
+    rig_close(&b);
+}
+
 Test(remote_beat, who_goes_away_is_suspect_then_lost_then_back)
 {
     static const enum act_health expected[] = {ACT_READY, ACT_SUSPECT, ACT_LOST,
