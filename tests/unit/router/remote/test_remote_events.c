@@ -14,7 +14,8 @@ static bool is_live(struct remoterig *r)
     return r->remote->events;
 }
 
-/* Its stream has stood long enough. */
+/* Its stream has stood long enough, in virtual time; what happens is told once
+ * the server has begun with it. */
 static void wait_live(struct remoterig *r)
 {
     while (!is_live(r)) {
@@ -22,6 +23,8 @@ static void wait_live(struct remoterig *r)
         grpc_hub_wake(r->remote->hub); /* that thread's time is real */
         (void)poll(NULL, 0, 1);
     }
+    while (runtimeserver_calls(r->server, "GetContainerEvents") == 0)
+        (void)poll(NULL, 0, 1);
     remoterig_pass(r, 0, 100);
 }
 
