@@ -1,10 +1,11 @@
 /* remote - the runtime of one remote, as it is known here: whether it answers,
  * what it has, and calls to it.
  *
- * A thread probes it, keeps its lists, statuses and stats, lets keep agree with
- * what is listed, and sweeps.  Who reads gets what is known at once, also while
- * the remote is frozen or away; only what says so waits for the remote, and
- * then for its deadline at most.  Any thread may call anything. */
+ * Its thread keeps its lists, statuses and stats, lets keep agree with what is
+ * listed, and sweeps; while it is ready the beat (remote_beat.h) probes it.
+ * Who reads gets what is known at once, also while the remote is frozen or
+ * away; only what says so waits for the remote, and then for its deadline at
+ * most.  Any thread may call anything. */
 #ifndef BIGA_ROUTER_REMOTE_REMOTE_H
 #define BIGA_ROUTER_REMOTE_REMOTE_H
 

@@ -1,4 +1,5 @@
-/* The thread of a remote: probes it, lists what is there, and tells. */
+/* The thread of a remote: lists what is there, and tells; it probes what the
+ * beat does not. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
