@@ -1,6 +1,6 @@
-/* serve_far_list - what a list of the kubelet's has of one remote: its items, as they
- * are told.  Immutable and shared; it is kept, and made anew only when the
- * remote, or what is written down of it, has changed.  Any thread. */
+/* serve_far_list - what a list of the kubelet's has of one remote: its items,
+ * as they are told.  Immutable and shared; it is kept, and made anew only when
+ * the remote, or what is written down of it, has changed.  Any thread. */
 #ifndef BIGA_ROUTER_SERVE_SERVE_FAR_LIST_H
 #define BIGA_ROUTER_SERVE_SERVE_FAR_LIST_H
 

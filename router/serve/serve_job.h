@@ -1,6 +1,7 @@
-/* serve_job - one call for a remote, on a worker: what it is about, how the
- * remote is called and how it ends.  serve_sandbox.c, serve_container.c,
- * serve_exec.c, serve_image.c and serve_status.c have what each call does. */
+/* serve_job - one call for a remote, on a worker, but for a status that is
+ * known: what it is about, how the remote is called and how it ends.
+ * serve_sandbox.c, serve_container.c, serve_exec.c, serve_image.c and
+ * serve_status.c have what each call does. */
 #ifndef BIGA_ROUTER_SERVE_SERVE_JOB_H
 #define BIGA_ROUTER_SERVE_SERVE_JOB_H
 

@@ -1,9 +1,9 @@
 /* serve_private - what the files of serve share: serve.c starts and ends,
  * serve_route.c says where a call goes, serve_home.c asks the home,
  * serve_known.c, serve_list.c and serve_event.c tell what is known and what
- * happens, serve_exit.c sees to containers that have ended, serve_files.c to
- * helper, volumes and logs of remotes; serve_job.h has what is done on one
- * remote. */
+ * happens, serve_far_list.c keeps what a list has of one remote, serve_exit.c
+ * sees to containers that have ended, serve_files.c to helper, volumes and logs
+ * of remotes; serve_job.h has what is done on one remote. */
 #ifndef BIGA_ROUTER_SERVE_SERVE_PRIVATE_H
 #define BIGA_ROUTER_SERVE_SERVE_PRIVATE_H
 
