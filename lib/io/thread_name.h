@@ -6,7 +6,7 @@
 enum { THREAD_NAME_MAX = 15 }; /* characters; what Linux keeps */
 
 /* The calling thread's from now on: what it does, and for whom (NULL: for all).
- * Where there is no room for `whose`, its first words go: "list" for
+ * When the name is too long, `whose` loses words from its beginning: "list" for
  * "card-0000-17-00" is "list 0000-17-00", "volumes" is "volumes 17-00". */
 void thread_name(const char *what, const char *whose);
 
