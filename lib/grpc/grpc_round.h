@@ -1,8 +1,8 @@
 /* grpc_round - several unary calls under way on one thread, each on the
  * connection that its `struct grpc` has already.
  *
- * None is made here: whoever has none calls with grpc_call(), which makes it;
- * whether the files of one have changed, that looks at as well.
+ * No connection is made here, and changed key files are not noticed:
+ * grpc_call() does both.
  * No call waits for another, whatever its server does, and none is ended for
  * time that another has taken. */
 #ifndef BIGA_LIB_GRPC_GRPC_ROUND_H
