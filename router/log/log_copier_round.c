@@ -149,8 +149,8 @@ static void set_wait(struct log_remote *r)
                                                           : config->wait_max_ms;
 }
 
-/* Nobody waits for those before one that was to hurry them and has failed: they
- * may wait for long. */
+/* A call that was to end the waits of those before it, and failed, breaks the
+ * chain at once: nothing else ends those waits, and they may be long. */
 static bool is_next(const struct log_remote *r, const struct call *call, int rc)
 {
     return r->applied == call->seq - 1 || (rc && call->hurries && !r->applying);
