@@ -72,15 +72,16 @@ class Place:
     def sh(self, name, script, container="main"):
         return self.execute(name, "sh", "-c", script, container=container)
 
-    def event(self, name, reason):
-        """Until there is an Event of a Pod for that reason; what it says."""
-        def said():
-            found = {e["reason"]: e["message"] for e in self.r.c.api.list(
+    def event(self, name, reason, text=""):
+        """Until there is an Event of a Pod for that reason with that text;
+        there may be others of the same reason, before and after it."""
+        def told():
+            found = [(e["reason"], e["message"]) for e in self.r.c.api.list(
                 "events", "default",
-                fieldSelector=f"involvedObject.name={name}")}
-            assert reason in found, found
-            return found[reason]
-        return wait_for(f"an Event {reason} of {name}", said)
+                fieldSelector=f"involvedObject.name={name}")]
+            assert any(r == reason and text in m for r, m in found), found
+            return True
+        wait_for(f"an Event {reason} {text!r} of {name}", told)
 
 
 def allocation(found):

@@ -45,7 +45,7 @@ def test_back(t, r, place):
         card.freeze()
         try:
             wait_told(r, name, "True")
-            assert "does not answer" in place.event(name, "CardLost")
+            place.event(name, "CardLost", "does not answer")
         finally:
             card.thaw()
         wait_told(r, name, "False")

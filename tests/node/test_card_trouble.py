@@ -218,8 +218,7 @@ def test_full(t, x):
                  "go on"):
         card.fill_disk()
         late = place.apply("late", sh(WAIT))
-        assert "no space left" in place.event(
-            late, "FailedCreatePodSandBox")
+        place.event(late, "FailedCreatePodSandBox", "no space left")
         x.host_goes_on()
         x.same(name, was)
     with t.check("it has room again: the new pod starts"):
