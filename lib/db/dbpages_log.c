@@ -97,7 +97,7 @@ static bool scan_frame(struct scan *s, uint32_t i, uint32_t *ret_page,
 }
 
 /* The salts of the newest round are in the header, and in each of its frames:
- * of a damaged header the first that are no zeros. */
+ * of a damaged header the first that are no zeros, of a frame that is there. */
 static void scan_begin(struct scan *s, uint32_t n)
 {
     static const uint8_t none[sizeof s->salts];
@@ -112,8 +112,8 @@ static void scan_begin(struct scan *s, uint32_t n)
         return;
     memset(s->salts, 0, sizeof none);
     for (uint32_t i = 0; i < n && memcmp(s->salts, none, sizeof none) == 0; i++)
-        (void)read_log(s->source, frame_at(s->page_size, i) + 8, s->salts,
-                       sizeof none);
+        if (scan_read(s, i))
+            memcpy(s->salts, s->head + 8, sizeof none);
 }
 
 uint32_t dbpages_scan_log(const struct dbpages_source *source, size_t page_size,
