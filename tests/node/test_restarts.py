@@ -213,7 +213,8 @@ class Bench:
         router = self.r.way.process
         with self.t.check(f"router {word} while pods come: all are there, "
                           "each once"):
-            # a card's pod has not failed when its start was cut off
+            # a card's pod has not failed when its start was cut off before
+            # any process of it could run
             names = [(one.p, one.p.apply(
                 f"load{n}", sh(WAIT),
                 restartPolicy="Never" if one.p.biga else "Always"))
@@ -224,7 +225,7 @@ class Bench:
             self.end([self.parts[1]], how)
             router.start()
             for p, name in names:
-                self.once(p, p.ready(name))
+                self.settled(p, name)
             self.r.c.kubectl("delete", "pod", *[name for _, name in names])
             for one in self.both:
                 one.same()
@@ -250,6 +251,33 @@ class Bench:
             card.goes_on()
             card.same()
 
+    def settled(self, p, name):
+        """It runs, once; or its start was cut off when a process of it might
+        have run: then it has failed, as it is not to restart."""
+        def known():
+            found = self.r.pod(name)
+            if found["status"]["phase"] == "Failed":
+                return found
+            found = self.r.ready_pod(name)
+            return found and self.objects(p, found)[1] and found
+        found = wait_for(f"{name} runs, or is known to have failed", known)
+        if found["status"]["phase"] != "Failed":
+            self.once(p, found)
+            return
+        ended = status_of(found)["state"]["terminated"]
+        assert p.biga and ended["reason"] == "StartError" and \
+            "failed to start containerd task" in ended["message"], ended
+        assert not self.objects(p, found)[1], found
+
+    def objects(self, p, found):
+        """Of a pod: the sandboxes that are ready, the containers that run."""
+        where = p.card_of(found) if p.biga else self.r.rack.host
+        uid = found["metadata"]["uid"]
+        sandboxes, containers = where.objects()
+        return ([s for s in sandboxes if s["uid"] == uid and s["ready"]],
+                [c for c in containers if c["state"] == 1 and
+                 c["labels"].get("io.kubernetes.pod.uid") == uid])
+
     def once(self, p, found):
         """There is one sandbox that is ready, and one container, and none
         ran before.  (The kubelet counts it as a restart when the call that
@@ -258,13 +286,8 @@ class Bench:
         assert "running" not in last, last
         assert last.get("terminated", {}).get("reason", "StartError") == \
             "StartError", last
-        where = p.card_of(found) if p.biga else self.r.rack.host
-        uid = found["metadata"]["uid"]
-        sandboxes, containers = where.objects()
-        live = [s["id"] for s in sandboxes if s["uid"] == uid and s["ready"]]
-        running = [c for c in containers if c["state"] == 1 and
-                   c["labels"].get("io.kubernetes.pod.uid") == uid]
-        assert len(live) == len(running) == 1, (sandboxes, containers)
+        live, running = self.objects(p, found)
+        assert len(live) == len(running) == 1, (live, running)
 
 
 def main():
