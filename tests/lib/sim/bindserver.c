@@ -24,8 +24,15 @@ enum {
 struct pod {
     char name[NAME_MAX_], uid[NAME_MAX_], node[NAME_MAX_];
     char *allocation;
+    struct late *late; /* NULL: none */
     unsigned n_bound;
     bool there, deleting;
+};
+
+/* A POST that is carried out after the next GET of its pod. */
+struct late {
+    char node[NAME_MAX_];
+    char *allocation;
 };
 
 struct faults {
@@ -78,6 +85,23 @@ static void set_node(struct pod *p, const char *node, const char *allocation)
     p->allocation = allocation ? xstrdup(allocation) : NULL;
 }
 
+static void free_late(struct pod *p)
+{
+    if (p->late)
+        free(p->late->allocation);
+    free(p->late);
+    p->late = NULL;
+}
+
+static void carry_out_late(struct pod *p)
+{
+    if (p->late && !p->node[0] && !p->deleting) {
+        set_node(p, p->late->node, p->late->allocation);
+        p->n_bound++;
+    }
+    free_late(p);
+}
+
 void bindserver_pod(struct bindserver *s, const char *name, const char *uid)
 {
     pthread_mutex_lock(&s->lock);
@@ -92,6 +116,7 @@ void bindserver_pod(struct bindserver *s, const char *name, const char *uid)
     s->n_pods += i == s->n_pods;
     struct pod *p = &s->pods[i];
     free(p->allocation);
+    free_late(p);
     *p = (struct pod){.there = true};
     (void)snprintf(p->name, sizeof p->name, "%s", name);
     (void)snprintf(p->uid, sizeof p->uid, "%s", uid);
@@ -193,10 +218,25 @@ static void carry_out(struct bindserver *s, const struct request *q,
     pthread_mutex_unlock(&s->lock);
 }
 
-static void show(struct bindserver *s, const struct request *q, struct reply *r)
+static void carry_out_later(struct bindserver *s, const struct request *q)
 {
     pthread_mutex_lock(&s->lock);
-    const struct pod *p = find(s, q->pod);
+    struct pod *p = find(s, q->pod);
+    if (p && strcmp(p->uid, q->uid) == 0) {
+        free_late(p);
+        p->late = xcalloc(1, sizeof *p->late);
+        memcpy(p->late->node, q->node, sizeof q->node);
+        p->late->allocation = q->allocation ? xstrdup(q->allocation) : NULL;
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* The pod as it is; `then_late`: what is late comes right after. */
+static void show(struct bindserver *s, const struct request *q, bool then_late,
+                 struct reply *r)
+{
+    pthread_mutex_lock(&s->lock);
+    struct pod *p = find(s, q->pod);
     if (!p) {
         status_reply(r, 404, "NotFound", "pods not found");
     } else {
@@ -218,6 +258,8 @@ static void show(struct bindserver *s, const struct request *q, struct reply *r)
         if (p->node[0])
             str_addf(&r->body, ",\"nodeName\":\"%s\"", p->node);
         str_add(&r->body, "},\"status\":{}}");
+        if (then_late)
+            carry_out_late(p);
     }
     pthread_mutex_unlock(&s->lock);
 }
@@ -320,7 +362,17 @@ static enum bindserver_fault log_call(struct bindserver *s,
 static bool is_done(enum bindserver_fault f)
 {
     return f == FAULT_NONE || f == FAULT_ERROR_DONE || f == FAULT_SILENT_DONE ||
-           f == FAULT_LATE_DONE || f == FAULT_CUT_DONE || f == FAULT_GARBAGE;
+           f == FAULT_CUT_DONE || f == FAULT_GARBAGE;
+}
+
+static bool is_silent(enum bindserver_fault f)
+{
+    return f == FAULT_SILENT || f == FAULT_SILENT_DONE || f == FAULT_LATE_DONE;
+}
+
+static bool is_cut(enum bindserver_fault f)
+{
+    return f == FAULT_CUT || f == FAULT_CUT_DONE;
 }
 
 /* Until the peer has enough of it. */
@@ -362,20 +414,16 @@ static bool answer(struct bindserver *s, int fd, struct request *q,
         return send_reply(fd, r);
     }
     enum bindserver_fault fault = log_call(s, q);
-    if (fault == FAULT_LATE_DONE) {
-        be_silent(fd);
-        (void)usleep(BINDSERVER_LATE_MS * 1000);
-    }
     if (!q->binds)
-        show(s, q, r);
+        show(s, q, fault == FAULT_NONE, r);
     else if (is_done(fault))
         carry_out(s, q, r);
+    else if (fault == FAULT_LATE_DONE)
+        carry_out_later(s, q);
     free(q->allocation);
-    if (fault == FAULT_SILENT || fault == FAULT_SILENT_DONE)
+    if (is_silent(fault))
         be_silent(fd);
-    if (fault == FAULT_CUT || fault == FAULT_CUT_DONE ||
-        fault == FAULT_SILENT || fault == FAULT_SILENT_DONE ||
-        fault == FAULT_LATE_DONE)
+    if (is_silent(fault) || is_cut(fault))
         return false;
     if (fault == FAULT_FORBIDDEN)
         status_reply(r, 403, "Forbidden", "pods is forbidden");
@@ -507,8 +555,10 @@ void bindserver_stop(struct bindserver *s)
         bindserver_close(s);
     for (size_t i = 0; i < s->n_conns; i++)
         (void)pthread_join(s->conns[i].thread, NULL);
-    for (size_t i = 0; i < s->n_pods; i++)
+    for (size_t i = 0; i < s->n_pods; i++) {
         free(s->pods[i].allocation);
+        free_late(&s->pods[i]);
+    }
     str_fini(&s->calls);
     str_fini(&s->last_body);
     free(s->config.server);

@@ -19,14 +19,13 @@ enum bindserver_fault {
     FAULT_ERROR_DONE,  /* 500, e.g. because etcd answered too late */
     FAULT_SILENT,      /* no answer */
     FAULT_SILENT_DONE, /* the same */
-    FAULT_LATE_DONE,   /* no answer, and carried out LATE_MS after the caller
-                        * has gone */
+    FAULT_LATE_DONE,   /* no answer, and carried out once a GET has found the
+                        * pod unbound */
     FAULT_CUT,         /* the connection ends */
     FAULT_CUT_DONE,    /* the same */
     FAULT_GARBAGE,     /* 200 with what is no JSON */
     FAULT_COUNT
 };
-enum { BINDSERVER_LATE_MS = 50 };
 
 struct bindserver;
 struct bindserver *bindserver_start(void);
