@@ -152,7 +152,8 @@ def test_debug(t, p):
             "echo seen $(grep -c told /proc/1/cmdline); sleep 100000")
         wait_for("it has looked", lambda: "seen 1" in p.k(
             "logs", name, "-c", "dbg"))
-        assert "running" in status_of(p.r.pod(name), "dbg")["state"]
+        wait_for("it is told as running", lambda: "running" in status_of(
+            p.r.pod(name), "dbg")["state"])
         p.gone(name)
 
 
