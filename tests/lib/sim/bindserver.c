@@ -21,18 +21,16 @@ enum {
     NAME_MAX_ = 64,
 };
 
-struct pod {
-    char name[NAME_MAX_], uid[NAME_MAX_], node[NAME_MAX_];
+struct target {
+    char node[NAME_MAX_]; /* "": none */
     char *allocation;
-    struct late *late; /* NULL: none */
-    unsigned n_bound;
-    bool there, deleting;
 };
 
-/* A POST that is carried out after the next GET of its pod. */
-struct late {
-    char node[NAME_MAX_];
-    char *allocation;
+struct pod {
+    char name[NAME_MAX_], uid[NAME_MAX_];
+    struct target bound, late; /* late: after the next GET */
+    unsigned n_bound;
+    bool there, deleting;
 };
 
 struct faults {
@@ -78,28 +76,18 @@ static struct pod *find(struct bindserver *s, const char *name)
     return NULL;
 }
 
-static void set_node(struct pod *p, const char *node, const char *allocation)
+static void set_target(struct target *t, const char *node,
+                       const char *allocation)
 {
-    (void)snprintf(p->node, sizeof p->node, "%s", node);
-    free(p->allocation);
-    p->allocation = allocation ? xstrdup(allocation) : NULL;
+    (void)snprintf(t->node, sizeof t->node, "%s", node);
+    free(t->allocation);
+    t->allocation = allocation ? xstrdup(allocation) : NULL;
 }
 
-static void free_late(struct pod *p)
+static void pod_fini(struct pod *p)
 {
-    if (p->late)
-        free(p->late->allocation);
-    free(p->late);
-    p->late = NULL;
-}
-
-static void carry_out_late(struct pod *p)
-{
-    if (p->late && !p->node[0] && !p->deleting) {
-        set_node(p, p->late->node, p->late->allocation);
-        p->n_bound++;
-    }
-    free_late(p);
+    free(p->bound.allocation);
+    free(p->late.allocation);
 }
 
 void bindserver_pod(struct bindserver *s, const char *name, const char *uid)
@@ -115,8 +103,7 @@ void bindserver_pod(struct bindserver *s, const char *name, const char *uid)
         abort();
     s->n_pods += i == s->n_pods;
     struct pod *p = &s->pods[i];
-    free(p->allocation);
-    free_late(p);
+    pod_fini(p);
     *p = (struct pod){.there = true};
     (void)snprintf(p->name, sizeof p->name, "%s", name);
     (void)snprintf(p->uid, sizeof p->uid, "%s", uid);
@@ -134,7 +121,7 @@ void bindserver_bind(struct bindserver *s, const char *name, const char *node,
                      const char *allocation)
 {
     pthread_mutex_lock(&s->lock);
-    set_node(find(s, name), node, allocation);
+    set_target(&find(s, name)->bound, node, allocation);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -151,9 +138,10 @@ bool bindserver_node(struct bindserver *s, const char *name, char ret_node[64],
     pthread_mutex_lock(&s->lock);
     const struct pod *p = find(s, name);
     if (p)
-        (void)snprintf(ret_node, 64, "%s", p->node);
+        (void)snprintf(ret_node, 64, "%s", p->bound.node);
     if (p && ret_allocation)
-        *ret_allocation = xstrdup(p->allocation ? p->allocation : "");
+        *ret_allocation = xstrdup(p->bound.allocation ? p->bound.allocation
+                                                      : "");
     pthread_mutex_unlock(&s->lock);
     return p != NULL;
 }
@@ -208,10 +196,10 @@ static void carry_out(struct bindserver *s, const struct request *q,
         status_reply(r, 409, "Conflict", "Precondition failed: UID");
     } else if (p->deleting) {
         status_reply(r, 409, "Conflict", "pod is being deleted");
-    } else if (p->node[0]) {
+    } else if (p->bound.node[0]) {
         status_reply(r, 409, "Conflict", "pod is already assigned to a node");
     } else {
-        set_node(p, q->node, q->allocation);
+        set_target(&p->bound, q->node, q->allocation);
         p->n_bound++;
         status_reply(r, 201, "", "");
     }
@@ -222,21 +210,28 @@ static void carry_out_later(struct bindserver *s, const struct request *q)
 {
     pthread_mutex_lock(&s->lock);
     struct pod *p = find(s, q->pod);
-    if (p && strcmp(p->uid, q->uid) == 0) {
-        free_late(p);
-        p->late = xcalloc(1, sizeof *p->late);
-        memcpy(p->late->node, q->node, sizeof q->node);
-        p->late->allocation = q->allocation ? xstrdup(q->allocation) : NULL;
-    }
+    if (p && strcmp(p->uid, q->uid) == 0)
+        set_target(&p->late, q->node, q->allocation);
     pthread_mutex_unlock(&s->lock);
 }
 
-/* The pod as it is; `then_late`: what is late comes right after. */
-static void show(struct bindserver *s, const struct request *q, bool then_late,
-                 struct reply *r)
+static void carry_out_late(struct bindserver *s, const char *name)
 {
     pthread_mutex_lock(&s->lock);
-    struct pod *p = find(s, q->pod);
+    struct pod *p = find(s, name);
+    if (p && p->late.node[0] && !p->bound.node[0] && !p->deleting) {
+        set_target(&p->bound, p->late.node, p->late.allocation);
+        p->n_bound++;
+    }
+    if (p)
+        set_target(&p->late, "", NULL);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void show(struct bindserver *s, const struct request *q, struct reply *r)
+{
+    pthread_mutex_lock(&s->lock);
+    const struct pod *p = find(s, q->pod);
     if (!p) {
         status_reply(r, 404, "NotFound", "pods not found");
     } else {
@@ -248,18 +243,16 @@ static void show(struct bindserver *s, const struct request *q, bool then_late,
                  p->name, p->uid,
                  p->deleting ? ",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\""
                              : "");
-        if (p->allocation) {
+        if (p->bound.allocation) {
             str_add(&r->body, ",\"annotations\":{\"x\":\"y\","
                               "\"biga.dev/allocation\":");
-            str_add_json(&r->body, p->allocation);
+            str_add_json(&r->body, p->bound.allocation);
             str_add_c(&r->body, '}');
         }
         str_add(&r->body, "},\"spec\":{\"containers\":[]");
-        if (p->node[0])
-            str_addf(&r->body, ",\"nodeName\":\"%s\"", p->node);
+        if (p->bound.node[0])
+            str_addf(&r->body, ",\"nodeName\":\"%s\"", p->bound.node);
         str_add(&r->body, "},\"status\":{}}");
-        if (then_late)
-            carry_out_late(p);
     }
     pthread_mutex_unlock(&s->lock);
 }
@@ -415,11 +408,13 @@ static bool answer(struct bindserver *s, int fd, struct request *q,
     }
     enum bindserver_fault fault = log_call(s, q);
     if (!q->binds)
-        show(s, q, fault == FAULT_NONE, r);
+        show(s, q, r);
     else if (is_done(fault))
         carry_out(s, q, r);
     else if (fault == FAULT_LATE_DONE)
         carry_out_later(s, q);
+    if (!q->binds && fault == FAULT_NONE)
+        carry_out_late(s, q->pod);
     free(q->allocation);
     if (is_silent(fault))
         be_silent(fd);
@@ -555,10 +550,8 @@ void bindserver_stop(struct bindserver *s)
         bindserver_close(s);
     for (size_t i = 0; i < s->n_conns; i++)
         (void)pthread_join(s->conns[i].thread, NULL);
-    for (size_t i = 0; i < s->n_pods; i++) {
-        free(s->pods[i].allocation);
-        free_late(&s->pods[i]);
-    }
+    for (size_t i = 0; i < s->n_pods; i++)
+        pod_fini(&s->pods[i]);
     str_fini(&s->calls);
     str_fini(&s->last_body);
     free(s->config.server);

@@ -36,7 +36,6 @@ struct fixture {
     struct bindserver *server;
     struct binder *binder;
     int64_t call_ms;
-    atomic_bool leads;
     atomic_uint leads_for; /* that many questions */
     atomic_int lease_ms;   /* of its lease are left */
     atomic_uint asked;
@@ -47,14 +46,13 @@ static bool may_bind(void *ctx, int64_t call_ms)
     struct fixture *f = ctx;
     cr_assert(call_ms > 0 && call_ms <= f->call_ms);
     unsigned nth = atomic_fetch_add(&f->asked, 1);
-    return f->leads && nth < f->leads_for && call_ms <= f->lease_ms;
+    return nth < f->leads_for && call_ms <= f->lease_ms;
 }
 
 static void start_with(struct fixture *f, int64_t call_ms, int64_t deadline_ms)
 {
     struct error err = {0};
     log_set_level(LOG_ERROR);
-    f->leads = true;
     f->leads_for = UINT_MAX;
     f->asked = 0;
     f->lease_ms = INT_MAX;
@@ -447,7 +445,7 @@ Test(binder, does_not_bind_when_it_does_not_lead)
     struct asked a;
     start(&f);
     bindserver_pod(f.server, "p1", "u1");
-    f.leads = false;
+    f.leads_for = 0;
     cr_expect_eq(RUN(&f, &a, NONE, NONE), BINDER_REFUSED);
     cr_expect(strstr(a.reason, "leader"), "%s", a.reason);
     expect_calls(&f, "");
