@@ -177,13 +177,14 @@ static bool has_work(struct remote *m)
            (now - m->stats_asked_ms < REMOTE_ASKED_MS && m->stats_ms <= now);
 }
 
-/* All wait: for the time, or for a server that is frozen. */
+/* All wait: for the time, or for a server that is frozen.  The work first: one
+ * that was woken counts as waiting until it runs, and may then begin. */
 static void settle(struct remoterig *r, size_t n, int64_t *ret_next_ms)
 {
     for (;;) {
         unsigned held = runtimeserver_held(r->server);
-        if (clock_waiting(ret_next_ms) + held >= n &&
-            (held || !has_work(r->remote)))
+        bool idle = held || !has_work(r->remote);
+        if (idle && clock_waiting(ret_next_ms) + held >= n)
             return;
         (void)poll(NULL, 0, 1);
     }
