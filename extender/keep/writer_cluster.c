@@ -384,21 +384,51 @@ static int hold_rest(struct batch *b, const struct demand *pod,
     return e == -EBUSY ? 0 : e;
 }
 
-static int lead_job(struct batch *b, struct writer_op *op,
+/* What was known when this replica began to lead. */
+struct lead {
+    struct batch *b;
+    const struct snapshot *before;
+    bool wait; /* nodes that are silent count as ready */
+};
+
+static void count_silent_as(struct lead *l, enum node_status status)
+{
+    for (size_t i = 0; i < l->before->n_nodes; i++) {
+        const struct node *n = snapshot_node(l->before, i);
+        if (n->status == NODE_STALE)
+            draft_set_status(batch_draft(l->b), n->name, status);
+    }
+}
+
+/* While the API server is away no node can be heard of, and who leads next
+ * finds all of them silent.  What is not held then goes to others as soon as
+ * nodes are heard of, and the rest of a job has no room; what is held on a node
+ * that stays silent is given back when the lease ends. */
+static void wait_for_silent(struct lead *l)
+{
+    if (!l->wait)
+        count_silent_as(l, NODE_READY);
+    l->wait = true;
+}
+
+static int lead_job(struct lead *l, struct writer_op *op,
                     const struct demand *member)
 {
     size_t n, n_hosts, held = 0;
     struct demand rest = *member;
     cleanup_free const struct allocation **list =
-        job_together(batch_view(b)->allocations, member, &n);
+        job_together(batch_view(l->b)->allocations, member, &n);
     cleanup_free int32_t *hosts = missing_hosts(list, n, &n_hosts);
     rest.pair = first_missing(list, n, member);
+    if (n_hosts == 0 && rest.pair < 0)
+        return 0;
+    wait_for_silent(l);
     /* a pod of that pair, whatever its name */
     memset(rest.name, 0, sizeof rest.name);
     memset(rest.uid, 0, sizeof rest.uid);
-    int e = hold_hosts(b, member, hosts, n_hosts, &held);
+    int e = hold_hosts(l->b, member, hosts, n_hosts, &held);
     if (e == 0 && rest.pair >= 0)
-        e = hold_rest(b, &rest, &held);
+        e = hold_rest(l->b, &rest, &held);
     op->n_out += held > 0;
     return e;
 }
@@ -409,6 +439,7 @@ void apply_lead(struct batch *b, struct writer_op *op)
     cleanup_with(snapshot) struct snapshot *s = NULL;
     cleanup_free const struct allocation **list = list_all(b, &s, &n);
     cleanup_free char(*keys)[JOB_LEASE_KEY_MAX] = xcalloc(n + 1, sizeof *keys);
+    struct lead lead = {.b = b, .before = s};
     struct strmap done = {0};
     op->n_out = 0;
     for (size_t i = 0; i < n && op->result == 0; i++) {
@@ -419,8 +450,10 @@ void apply_lead(struct batch *b, struct writer_op *op)
         if (strmap_get(&done, keys[i]))
             continue;
         (void)strmap_put(&done, keys[i], keys[i]);
-        op->result = lead_job(b, op, pod);
+        op->result = lead_job(&lead, op, pod);
     }
+    if (lead.wait)
+        count_silent_as(&lead, NODE_STALE);
     strmap_fini(&done);
 }
 

@@ -8,10 +8,12 @@
 #include "lib/io/clock.h"
 #include "tests/lib/sim/simstate.h"
 
+enum { FRESH_MS = 15000 };
+
 static struct writer *start(void)
 {
     struct writer_config config = {.store = STORE_KUBERNETES,
-                                   .fresh_ms = 15000};
+                                   .fresh_ms = FRESH_MS};
     struct writer *w = NULL;
     struct error err = {0};
     cr_assert_eq(writer_start(&config, &w, &err), 0, "%s", err.text);
@@ -540,6 +542,39 @@ Test(writer_cluster, a_new_leader_holds_places_of_host_pods)
     cr_expect_eq(n_held(next), 1, "%zu", n_held(next));
     writer_stop(w);
     writer_stop(next);
+}
+
+/* The API server was away, and so no node could be heard of. */
+Test(writer_cluster, a_new_leader_holds_places_on_silent_nodes)
+{
+    clock_set_fake(1000000);
+    struct writer *w = with_nodes(2), *next = with_nodes(2);
+    struct demand xpu = sim_member("a-x", ROLE_XPU, "a", 0, 2);
+    struct demand host = sim_member("a-h", ROLE_HOST, "a", 0, 2);
+    struct demand other = sim_pod("b", ROLE_HOST, "", 0);
+    struct error err = {0};
+    xpu.pair_cards = host.pair_cards = host.cards = 3;
+    other.cards = other.pair_cards = 2;
+    cr_assert_eq(sim_bind(w, &xpu, "n1", NULL, &err), 0, "%s", err.text);
+    adopt_all(w, next);
+    clock_set_fake(1000000 + FRESH_MS + 1);
+    writer_sweep(next);
+    cr_assert_eq(status_of(next, "n0"), NODE_STALE);
+    cr_assert_eq(status_of(next, "n1"), NODE_STALE);
+    cr_expect_eq(command(next, WRITER_LEAD), 1);
+    cr_expect_eq(n_held(next), 2, "%zu", n_held(next));
+    cr_expect_eq(status_of(next, "n0"), NODE_STALE);
+    cr_expect_eq(status_of(next, "n1"), NODE_STALE);
+    cr_expect_eq(sim_bind(next, &host, "n1", NULL, &err), -EBUSY,
+                 "it is silent");
+    cr_assert_eq(tell(next, WRITER_HEARD, "n1", false), 0);
+    writer_sweep(next);
+    cr_assert_eq(status_of(next, "n1"), NODE_READY);
+    cr_expect_eq(sim_bind(next, &other, "n1", NULL, &err), -EBUSY);
+    cr_expect_eq(sim_bind(next, &host, "n1", NULL, &err), 0, "%s", err.text);
+    writer_stop(w);
+    writer_stop(next);
+    clock_set_fake(-1);
 }
 
 /* The bind of a host pod fails beside its bound xPU pod: nobody else gets what
