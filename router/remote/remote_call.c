@@ -39,21 +39,31 @@ static int is_cancelled(struct remote *r, struct grpc_end *ret_end,
     return end_here(ret_end, GRPC_CANCELLED, e, err);
 }
 
-/* One that was never asked is waited for, as long as a probe may take. */
+/* One that was never asked is waited for as long as a probe may take, one that
+ * has just failed a probe until it is known whether it is lost: a runtime that
+ * is busy or being restarted for a moment fails no call. */
 static int64_t judged_by(const struct remote *r, int64_t due)
 {
-    int64_t probe = r->health.since_ms + health_deadline_ms(&r->health);
-    return probe < due ? probe : due;
+    int64_t probes = r->judged ? r->health.lost_ms
+                               : health_deadline_ms(&r->health);
+    int64_t by = r->health.since_ms + probes;
+    return by < due ? by : due;
+}
+
+static bool is_unwanted(const struct remote *r, const struct remote_ask *ask)
+{
+    return r->stopping || (ask->unwanted && ask->unwanted(ask->ctx));
 }
 
 static int wait_for_turn(struct remote *r, const struct remote_ask *ask,
                          int64_t due, struct grpc_end *ret_end,
                          struct error *err)
 {
-    while (!r->stopping && !r->judged && clock_ms() < judged_by(r, due))
+    while (r->health.now == ACT_SUSPECT && !is_unwanted(r, ask) &&
+           clock_ms() < judged_by(r, due))
         (void)clock_wait(&r->news, &r->lock, judged_by(r, due));
     for (;;) {
-        if (r->stopping || (ask->unwanted && ask->unwanted(ask->ctx)))
+        if (is_unwanted(r, ask))
             return is_cancelled(r, ret_end, err);
         if (r->health.now != ACT_READY)
             return is_down(r, ret_end, err);

@@ -33,7 +33,8 @@ struct remote_ask {
 };
 /* As grpc_call(), with `ret_end` always filled in.  At once: -EHOSTDOWN with
  * code UNAVAILABLE and a text that names the remote, since when it is away and
- * why; -ECANCELED: the router stops, or nobody waits. */
+ * why (while it is suspect, once that is decided); -ECANCELED: the router stops,
+ * or nobody waits. */
 int remote_call(struct remote *r, const struct remote_ask *ask,
                 struct str *ret_reply, struct grpc_end *ret_end,
                 struct error *err);

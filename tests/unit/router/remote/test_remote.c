@@ -198,6 +198,58 @@ Test(remote, a_call_under_way_ends_when_the_remote_is_lost)
     remoterig_close(&r);
 }
 
+/* The remote has just failed a probe; a call that comes then waits, and nothing
+ * was sent. */
+static void begin_while_suspect(struct caller *c)
+{
+    int64_t next;
+    runtimeserver_hold(c->r->server, "StopContainer", true);
+    runtimeserver_freeze(c->r->server, true);
+    while (remote_health(c->r->remote, NULL) == ACT_READY)
+        remoterig_pass(c->r, 0, 100);
+    cr_assert_eq(remote_health(c->r->remote, NULL), ACT_SUSPECT);
+    size_t before = clock_waiting(&next);
+    begin(c);
+    while (clock_waiting(&next) == before)
+        (void)poll(NULL, 0, 1);
+}
+
+Test(remote, a_call_waits_for_who_is_back_soon)
+{
+    struct remoterig r;
+    char sandbox[KEPT_ID_MAX + 1], container[KEPT_ID_MAX + 1];
+    remoterig_open(&r);
+    make_pod(&r, "u-1", sandbox, container);
+    struct caller c = {.r = &r, .id = container, .ms = 60000};
+    begin_while_suspect(&c);
+    cr_assert_eq(runtimeserver_calls(r.server, "StopContainer"), 0);
+    runtimeserver_freeze(r.server, false);
+    while (remote_health(r.remote, NULL) != ACT_READY)
+        remoterig_pass(&r, 1, 100);
+    runtimeserver_hold(r.server, "StopContainer", false);
+    (void)pthread_join(c.thread, NULL);
+    cr_assert_eq(c.e, 0, "%d %s", c.e, c.err.text);
+    cr_assert_eq(runtimeserver_calls(r.server, "StopContainer"), 1);
+    remoterig_close(&r);
+}
+
+Test(remote, a_call_waits_no_longer_than_until_the_remote_is_lost)
+{
+    struct remoterig r;
+    char sandbox[KEPT_ID_MAX + 1], container[KEPT_ID_MAX + 1];
+    remoterig_open(&r);
+    make_pod(&r, "u-1", sandbox, container);
+    struct caller c = {.r = &r, .id = container, .ms = 3600000};
+    begin_while_suspect(&c);
+    while (remote_health(r.remote, NULL) != ACT_LOST)
+        remoterig_pass(&r, 0, 100);
+    (void)pthread_join(c.thread, NULL);
+    cr_assert_eq(c.e, -EHOSTDOWN, "%d %s", c.e, c.err.text);
+    cr_assert(c.end.unsent);
+    runtimeserver_freeze(r.server, false);
+    remoterig_close(&r);
+}
+
 Test(remote, a_call_ends_when_the_router_stops)
 {
     struct remoterig r;
