@@ -127,7 +127,8 @@ def test_cut(t, r, p, name, card):
         r.way.start()
         assert "biga-cri" in word, word
     with t.check("when it is killed they end, too, and others begin"):
-        stream = echo(by_api, r.c.api, name)
+        # the kubelet dials what was away less and less often
+        stream = wait_for("one", lambda: echo(by_api, r.c.api, name))
         r.way.process.kill()
         stream.wait()
         r.way.start()
