@@ -35,6 +35,7 @@ int main(void)
 #include "extender/keep/writer.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "lib/io/log.h"
 #include "tests/lib/sim/simstate.h"
 #include "tests/lib/tmpdir.h"
@@ -48,6 +49,7 @@ enum {
     N_UIDS = 3,    /* lives of one pod name */
     N_GROUPS = 60, /* of operations that a child posts */
     GROUP_MAX = 4, /* operations posted together */
+    START_MS = 1000000,
 };
 
 static const char *const nodes[N_NODES] = {"n0", "n1", "n2"};
@@ -164,6 +166,7 @@ static int child(const char *dir, const char *seed)
     struct child_op ops[GROUP_MAX];
     uint64_t random = strtoull(seed, NULL, 10);
     log_set_level(LOG_ERROR + 1);
+    clock_set_fake(START_MS); /* nodes stay fresh, places stay held */
     struct writer *w = sim_writer(dir);
     for (int i = 0; i < N_NODES; i++)
         if (sim_publish(w, nodes[i], N_CARDS, "boot", 1) != 0 &&
@@ -405,6 +408,7 @@ int main(int argc, char **argv)
     unsigned kills = 0, failures = 0;
     (void)unsetenv("BIGA_FAILPOINTS");
     log_set_level(LOG_ERROR);
+    clock_set_fake(START_MS);
     for (const char *const *name = failpoint_names(); *name; name++)
         if (strncmp(*name, "bind-", 5) == 0)
             kills += try_name(*name, "kill", pods, &seed);
