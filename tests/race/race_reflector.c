@@ -131,10 +131,7 @@ static void live(struct stage *stage, unsigned us)
     set_reflector(stage, r);
     (void)usleep(us);
     set_reflector(stage, NULL);
-    int64_t begun = clock_ms();
     reflector_stop(r);
-    if (clock_ms() - begun > 30000)
-        die("took too long to stop");
     fakeapi_stop(api);
 }
 
