@@ -95,7 +95,8 @@ int main(int argc, char **argv)
         if (pthread_create(&clients[i], NULL, ask, NULL) != 0)
             return 1;
     int64_t end = clock_ms() + (int64_t)(seconds * 1000);
-    for (unsigned round = 0; clock_ms() < end; round++) {
+    for (unsigned round = 0; clock_ms() < end || !atomic_load(&n_good);
+         round++) {
         cert_write(server->authority, server->ca);
         tls_poll(server->tls);
         (void)usleep(20000);

@@ -145,7 +145,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < N_READERS; i++)
         if (pthread_create(&readers[i], NULL, reader_run, &stage))
             die("pthread_create");
-    for (int64_t until = clock_ms() + seconds * 1000; clock_ms() < until;)
+    int64_t until = clock_ms() + seconds * 1000;
+    while (clock_ms() < until || !atomic_load(&stage.n_told))
         live(&stage, lives++ * 3571 % 150000);
     atomic_store(&stage.stopping, true);
     for (size_t i = 0; i < N_READERS; i++)

@@ -94,7 +94,9 @@ int main(int argc, char **argv)
             abort();
     }
     int64_t until = clock_ms() + (int64_t)(seconds * 1000);
-    for (unsigned round = 0; clock_ms() < until; round++) {
+    for (unsigned round = 0;
+         clock_ms() < until || !atomic_load(&n_whole) || !atomic_load(&n_ended);
+         round++) {
         disturb(&rigs[round % 2], round / 2);
         (void)usleep(5000);
     }

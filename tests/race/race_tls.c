@@ -157,7 +157,7 @@ int main(int argc, char **argv)
                            (void *)&numbers[i]))
             abort();
     unsigned rounds = 0;
-    for (; rounds < seconds * 20; rounds++) {
+    for (; rounds < seconds * 20 || !atomic_load(&n_good); rounds++) {
         rotate(rounds);
         (void)usleep(50000);
     }
