@@ -24,7 +24,9 @@
 #include "tests/lib/sim/extender.h"
 #include "tests/lib/sim/simstate.h"
 
-enum { N_CALLERS = 4, N_PODS = 24, CALL_MS = 200, DEADLINE_MS = 320 };
+/* Whoever waits is a caller of its own.  What a call has begun must have been
+ * done CALL_MS after its end, also on a slow machine. */
+enum { N_CALLERS = 24, N_PODS = 64, CALL_MS = 2000, DEADLINE_MS = 3200 };
 
 struct cluster {
     struct test_extender x;
