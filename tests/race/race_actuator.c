@@ -248,6 +248,8 @@ int main(int argc, char **argv)
     actrig_init(&rig, ACTRIG_CARDS);
     rig.config.helper_image = "helper";
     rig.config.orphan_grace_ms = 500;
+    /* the next one opens what this one has locked */
+    rig.config.destroy_ms = END_MS;
     for (uint64_t seed = 1; clock_ms() < due || atomic_load(&n_calls) <= 100;
          seed++)
         round_run(seed);

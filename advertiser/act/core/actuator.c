@@ -104,6 +104,7 @@ int actuator_create(const struct actuator_config *c,
     a->orphan_grace_ms = c->orphan_grace_ms > 0 ? c->orphan_grace_ms
                                                 : ACT_ORPHAN_GRACE_MS;
     a->sweep_ms = c->sweep_ms > 0 ? c->sweep_ms : ACT_SWEEP_MS;
+    a->destroy_ms = c->destroy_ms > 0 ? c->destroy_ms : DESTROY_MS;
     a->probe_ms = c->probe_ms;
     a->lost_ms = c->lost_ms;
     a->ctx = c->ctx;
@@ -122,7 +123,7 @@ int actuator_create(const struct actuator_config *c,
 /* Threads that are in a call end after it; not for ever is waited for that. */
 static bool threads_end(struct actuator *a)
 {
-    int64_t end = clock_ms() + DESTROY_MS;
+    int64_t end = clock_ms() + a->destroy_ms;
     act_lock(a);
     a->stopping = true;
     a->changed = NULL;

@@ -48,6 +48,7 @@ struct actuator_config {
     int64_t sweep_ms;          /* between tries of folders that were left; 0:
                        * ACT_SWEEP_MS (tests) */
     int64_t probe_ms, lost_ms; /* 0: health.h's */
+    int64_t destroy_ms;        /* the end waits for calls; 0: 3000 (tests) */
     /* Called on any thread when a pod, or a place's health, has changed.  It
      * must not block, nor call back. */
     void (*changed)(void *ctx);

@@ -129,7 +129,7 @@ struct actuator {
     struct pod_dirs dirs; /* dir and card_dir */
     char *sysfs, *hooks_dir;
     struct rights rights;
-    int64_t orphan_grace_ms, probe_ms, lost_ms, sweep_ms;
+    int64_t orphan_grace_ms, probe_ms, lost_ms, sweep_ms, destroy_ms;
     void (*changed)(void *ctx) LOCKED_BY;
     void *ctx;
     void *(*worker)(void *place); /* the thread of a worker: place_wake() */
