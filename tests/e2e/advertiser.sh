@@ -5,6 +5,8 @@ set -u
 
 # shellcheck source=tests/lib/extender.sh
 . "$(dirname "$0")/../lib/extender.sh"
+# shellcheck source=tests/lib/free_port.sh
+. "$(dirname "$0")/../lib/free_port.sh"
 need curl
 
 slices=/apis/resource.k8s.io/v1/resourceslices
@@ -44,9 +46,9 @@ host() { # a host description of so many cards
     done
 }
 
-start_extender
-publish=$(port publish)
-[ -n "$publish" ]
+publish=$(free_port 17000) # the same again after an outage
+start_extender --publish-listen "127.0.0.1:$publish"
+[ "$(port publish)" = "$publish" ]
 ok $? "the server starts"
 
 host 1 >"$dir/h.host"

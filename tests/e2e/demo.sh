@@ -4,6 +4,8 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lib/hangs.sh
 . tests/lib/hangs.sh
+# shellcheck source=tests/lib/free_port.sh
+. tests/lib/free_port.sh
 build=${BUILD:-build}
 work=$(mktemp -d)
 export TMPDIR=$work
@@ -29,13 +31,6 @@ has() { # file, pattern, what
     if grep -Eq -- "$2" "$1"; then ok "$3"; else not_ok "$3: /$2/" "$1"; fi
 }
 
-free_port() {
-    local p
-    while :; do
-        p=$((20000 + RANDOM % 12000))
-        { : ; } 2>/dev/null 3<>"/dev/tcp/127.0.0.1/$p" || { echo "$p"; return; }
-    done
-}
 children() { # how many programs of ours still run with our TMPDIR
     local d n=0
     for d in /proc/[0-9]*; do
@@ -126,7 +121,7 @@ kill "$other"
 wait "$other"
 
 # ports that were asked for
-read=$(free_port) sched=$(free_port) publish=$(free_port)
+read=$(free_port 11000) sched=$(free_port 13000) publish=$(free_port 15000)
 "$build/biga" demo --once --hosts 8 --pairs 4 \
     --read-listen "127.0.0.1:$read" --scheduler-listen "127.0.0.1:$sched" \
     --publish-listen "127.0.0.1:$publish" >"$work/4" 2>&1
