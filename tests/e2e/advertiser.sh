@@ -24,7 +24,7 @@ advertise() {
     shift
     : >"$dir/$log.log" # now, so that nobody reads what an earlier one said
     "$BUILD/biga-advertiser" --server "http://127.0.0.1:$publish" \
-        --heartbeat 200ms "$@" 2>"$dir/$log.log" >"$dir/$log.out" &
+        --heartbeat 200ms --timeout 60s "$@" 2>"$dir/$log.log" >"$dir/$log.out" &
     pid=$!
     pids+=("$pid")
 }
