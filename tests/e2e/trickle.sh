@@ -31,6 +31,34 @@ served() { # N: how many of so many filters are answered
     echo $good
 }
 
+# Says one line and then a byte a second; leaves a file when it was cut off.
+trickle() { # name port line
+    exec 3<>"/dev/tcp/127.0.0.1/$2" || return
+    printf '%b' "$3" >&3
+    : >"$dir/on.$1"
+    trap '' PIPE
+    while printf x >&3 2>/dev/null; do
+        read -r -t 1 -u 3 -N 1 _
+        [ $? -gt 128 ] || break # ended, or an answer: no longer served
+    done
+    echo cut >"$dir/cut.$1"
+}
+all_on() { [ "$(find "$dir" -name 'on.*' | wc -l)" = 18 ]; }
+all_trickle() { # returns when 18 clients have begun, which are $trickles
+    local listener i
+    rm -f "$dir"/on.* "$dir"/cut.*
+    trickles=()
+    for listener in scheduler publish read; do
+        for i in $(seq 6); do
+            line "$i"
+            trickle "$listener.$i" "$(port $listener)" "$line" 2>/dev/null &
+            trickles+=($!)
+        done
+    done
+    pids+=("${trickles[@]}")
+    until_true all_on
+}
+
 # Nobody is cut off before HANGS, and nobody says more: who waits for one of
 # them hangs.
 start_extender --request-timeout 10m --connections 16
@@ -50,36 +78,20 @@ ok $? "the others are served"
 for fd in "${fds[@]}"; do
     exec {fd}>&-
 done
-kill "$extender"
-wait "$extender"
 
-# Now they go on, and are cut off.
-start_extender --request-timeout 6s --connections 16
-
-# Says one line and then a byte a second; leaves a file when it was cut off.
-trickle() { # name port line
-    exec 3<>"/dev/tcp/127.0.0.1/$2" || return
-    printf '%b' "$3" >&3
-    trap '' PIPE
-    while printf x >&3 2>/dev/null; do
-        read -r -t 1 -u 3 -N 1 _
-        [ $? -gt 128 ] || break # ended, or an answer: no longer served
-    done
-    echo cut >"$dir/cut.$1"
-}
-
-for listener in scheduler publish read; do
-    for i in $(seq 6); do
-        line "$i"
-        trickle "$listener.$i" "$(port $listener)" "$line" 2>/dev/null &
-        pids+=($!)
-    done
-done
-[ "$(served 20)" = 20 ]
+# Now they go on.
+all_trickle && [ "$(served 20)" = 20 ]
 ok $? "the scheduler is served while they trickle"
 others_are_served
 ok $? "so are the others"
+kill "${trickles[@]}"
+wait "${trickles[@]}" 2>/dev/null
+kill "$extender"
+wait "$extender"
 
+# And are cut off: here nobody else asks, who might be as slow for once.
+start_extender --request-timeout 6s --connections 16
+all_trickle
 all_are_cut() { [ "$(find "$dir" -name 'cut.*' | wc -l)" = 18 ]; }
 until_true all_are_cut
 cut=$(find "$dir" -name 'cut.*' | wc -l)
