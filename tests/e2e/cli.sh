@@ -105,7 +105,7 @@ check "a GPU resource that is no name" 2 "gpu-resources: \"a b\"" \
 # --- with one --------------------------------------------------------------------
 
 "$build/biga-extender" --scheduler-listen 127.0.0.1:0 \
-    --publish-listen 127.0.0.1:0 --read-listen 127.0.0.1:0 \
+    --publish-listen 127.0.0.1:0 --read-listen 127.0.0.1:0 --fresh 1h \
     >"$work/extender.log" 2>&1 &
 pids+=($!)
 for _ in $(seq $((HANGS * 20))); do

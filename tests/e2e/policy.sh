@@ -54,7 +54,8 @@ ok $? "… and by --check"
 put "$quota"
 "$BUILD/biga" policy --check "$dir/policy.json" | grep -q 'right: 1 quota'
 ok $? "a right file is right"
-start_extender --policy "$dir/policy.json"
+# all that is asked is asked of nodes that are heard from
+start_extender --policy "$dir/policy.json" --fresh 1h
 "$BUILD/biga-advertiser" --fleet 2 --server "http://127.0.0.1:$(port publish)" \
     >"$dir/fleet.log" 2>&1 &
 pids+=($!)
@@ -134,7 +135,7 @@ ok $? "… and its other pairs do"
 
 { kill -9 "$extender" && wait "$extender"; } 2>/dev/null
 put "$quota"
-start_extender --policy "$dir/policy.json"
+start_extender --policy "$dir/policy.json" --fresh 1h
 shows '^team-a +4/3 '
 ok $? "the use is the same after a restart"
 echo "1..$n"
