@@ -8,6 +8,8 @@ import ssl
 import threading
 import urllib.parse
 
+from proc import HANGS
+
 # the group and version under which each kind of object is found
 GROUPS = {
     "bindings pods nodes namespaces events services secrets configmaps "
@@ -64,7 +66,7 @@ class Api:
     """One user of one API server; each thread has its own connection."""
 
     def __init__(self, server, ca=None, cert=None, key=None, token=None,
-                 timeout=30.0):
+                 timeout=HANGS):
         url = urllib.parse.urlsplit(server)
         self.server, self.host, self.port = server, url.hostname, url.port
         self.tls = url.scheme == "https"
