@@ -142,6 +142,8 @@ def test_user(t, node, card):
 def test_disk(t, node, card):
     with t.check("a card whose disk is full says so, and nothing half made "
                  "stays"):
+        # what went before is collected now, and gives no room later
+        card.ctr("images", "rm", "--sync", "docker.io/library/later:1")
         card.fill_disk()
         node.apply([service("full")])
         pod = wait_reason(node, "full", "DiskFull")
