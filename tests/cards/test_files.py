@@ -100,7 +100,7 @@ def test_files(t, node):
         def logged():
             said = node.biga("logs", "v").split("\n")
             assert said[0].startswith(WORD), said
-            return "755" in "".join(said[-2:]) and said
+            return said[-2:] == ["755", ""] and said
         said = "\n".join(wait_for("it has spoken", logged))
         assert "tmpfs" in said and "777\n777\n755" in said, said
     with t.check("arguments on the card do not tell what is in files"):
