@@ -60,8 +60,11 @@ class Trouble:
         self.node.delete(name)
         self.node.wait_gone([name])
 
-    def filter(self):
-        """Asks as kube-scheduler does, for a pod that fits any card."""
+    def filter(self, card):
+        """Asks as kube-scheduler does, for a pod that fits any card, while
+        that one is away; others may have been for a moment, too."""
+        wait_for("another card can be chosen",
+                 lambda: self.node.capacity() - {card.id})
         said = self.node.extender.api("scheduler").call(
             "POST", "/v1/scheduler/filter", {
                 "Pod": pod("probe", "service", {
@@ -115,7 +118,7 @@ class Trouble:
         """While one is away, the scheduler is answered and pods on other
         cards come and go; how fast is for bench_frozen.py to judge."""
         for _ in range(2):
-            self.filter()
+            self.filter(card)
             self.operation(card)
 
 

@@ -207,9 +207,14 @@ def test_updates(t, rig):
         wait_for("it has the key", lambda: rig.sh(
             main, "cat /c/b /c/d; ls /c") == "newmoreb\nd\n")
         t.note(f"seen {time.monotonic() - began:.2f} s after the update")
-        left = os.listdir(rig.there(f"/var/lib/biga/pods/{pod.uid}/volumes/"
-                                    "kubernetes.io~configmap/c"))
-        assert len(left) == 4, left
+
+        def left():
+            found = os.listdir(rig.there(
+                f"/var/lib/biga/pods/{pod.uid}/volumes/"
+                "kubernetes.io~configmap/c"))
+            assert len(found) == 4, found
+            return True
+        wait_for("what it was before is gone", left)
     return pod
 
 
