@@ -13,7 +13,7 @@ import cards  # noqa: E402
 import fleet  # noqa: E402
 from check import Checks  # noqa: E402
 from node import Node, service  # noqa: E402
-from proc import HANGS, wait_for  # noqa: E402
+from proc import HANGS, Ended, wait_for  # noqa: E402
 
 LINES = 750000  # 72 MiB
 LINE = "%09d what a pod has to say, which is about as long as lines of " \
@@ -53,6 +53,9 @@ def start_logs(node):
         env={**os.environ, **node.env()})
 
 
+AWAY = "does not answer"  # of a card that is lost for a moment
+
+
 def read_logs(node):
     """(exit status, how many bytes, their hash, what was complained of)"""
     whole, size = hashlib.sha256(), 0
@@ -62,6 +65,41 @@ def read_logs(node):
             size += len(piece)
         said = logs.stderr.read().decode()
     return logs.returncode, size, whole.hexdigest(), said
+
+
+def all_logs(node):
+    """The same, of a card that answered all the time."""
+    def read():
+        got = read_logs(node)
+        return got if AWAY not in got[3] else None
+    return wait_for("the card answers", read)
+
+
+def begun_logs(node):
+    """The program that reads them, when it has had the first byte."""
+    def begun():
+        logs = start_logs(node)
+        if logs.stdout.read(1):
+            return logs
+        with logs:
+            said = logs.stderr.read().decode()
+        if AWAY not in said:
+            raise Ended(f"no byte of its log: {said}")
+        return None
+    return wait_for("the card answers", begun)
+
+
+def ask(node):
+    """Some of its log by the socket."""
+    def asked():
+        try:
+            node.local("GET", "/v1/pods/default/writer/logs?max=100")
+        except RuntimeError as error:
+            if AWAY not in str(error):
+                raise Ended(str(error)) from error
+            return False
+        return True
+    wait_for("the card answers", asked)
 
 
 def test_logs(t, node):
@@ -74,27 +112,25 @@ def test_logs(t, node):
         # what it wrote last may be on its way to the log for a moment more
         wait_for("its log has the last line", lambda: last_line(node))
     with t.check("a log of over 64 MiB is given whole"):
-        status, got, text, said = read_logs(node)
+        status, got, text, said = all_logs(node)
         assert size > 64 << 20 and (status, got, said) == (0, size, ""), \
             (status, got, size, said)
         assert text == wanted(), text
     with t.check("nobody waits for a reader that takes nothing"):
-        with start_logs(node) as logs:
+        with begun_logs(node) as logs:
             try:
-                assert logs.stdout.read(1)
                 for _ in range(8):
-                    node.local("GET", "/v1/pods/default/writer/logs?max=100")
+                    ask(node)
                 assert logs.poll() is None, "it has ended"
             finally:
                 logs.kill()
     with t.check("and a reader that goes away leaves nothing under way"):
-        with start_logs(node) as logs:
-            assert logs.stdout.read(1)
+        with begun_logs(node) as logs:
             logs.stdout.close()
             logs.wait(HANGS)
         assert logs.returncode != 0
         for _ in range(8):
-            node.local("GET", "/v1/pods/default/writer/logs?max=100")
+            ask(node)
 
 
 def main():
