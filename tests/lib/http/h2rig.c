@@ -17,6 +17,7 @@ enum {
     TURN_MS = 5,      /* of real time: at most how long a turn is */
     IDLE_TURNS = 5,   /* without anything to do */
     PASS_MS = 100,
+    HANGS_MS = 600000,
 };
 
 /* --- virtual time --------------------------------------------------------- */
@@ -143,6 +144,7 @@ struct h2_server *h2_server_create(unsigned connections_max, int64_t until_s)
         .name = "server", .purposes = CERT_SERVER, .local = true};
     const struct cert_spec me = {
         .name = "me", .purposes = CERT_CLIENT, .until_s = until_s};
+    const unsigned limit = virtual_is_on() ? H2_REQUEST_MS : HANGS_MS;
     log_set_level(LOG_ERROR);
     s->dir = tmpdir_create();
     s->cert = xasprintf("%s/server.crt", s->dir);
@@ -162,8 +164,8 @@ struct h2_server *h2_server_create(unsigned connections_max, int64_t until_s)
         .n_routes = ARRAY_LEN(routes),
         .ctx = s,
         .connections_max = connections_max,
-        .request_ms = H2_REQUEST_MS,
-        .reply_ms = H2_REQUEST_MS,
+        .request_ms = limit,
+        .reply_ms = limit,
         .http2 = true,
         .observe = on_observe,
     };

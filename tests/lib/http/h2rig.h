@@ -11,7 +11,7 @@
 #include "tests/lib/http/tlsclient.h"
 
 enum {
-    H2_REQUEST_MS = 2000, /* also for replies */
+    H2_REQUEST_MS = 2000, /* also for replies; while time is virtual */
     H2_BODY_MAX = 4 << 20,
     H2_LARGE = 3 << 20, /* bytes of the reply to /large */
     H2_WAITING_MAX = 256,
@@ -39,7 +39,9 @@ struct h2_server {
  *   GET /wait?n=…     suspended
  *   GET /close        the connection ends with it
  *   GET /header       what stands in "X-Test" and "Host"
- * for "me", whose certificate holds until `until_s` (0: an hour). */
+ * for "me", whose certificate holds until `until_s` (0: an hour).  It cuts off
+ * who is slow only where time is virtual already: a slow machine is no slow
+ * client. */
 struct h2_server *h2_server_create(unsigned connections_max, int64_t until_s);
 void h2_server_destroy(struct h2_server *s);
 struct tls_client_config h2_server_me(const struct h2_server *s);
