@@ -569,7 +569,8 @@ Test(reflector, waits_as_long_as_it_is_asked_to)
     virtual_end();
 }
 
-/* When the answer to the n-th request was heard, of which nothing is told. */
+/* When the answer to the n-th request was heard, of which nothing is told; each
+ * line of its head is, and all of them are taken in one turn. */
 static void wait_heard(struct play *p, size_t n)
 {
     struct reflector_state s;
@@ -577,6 +578,7 @@ static void wait_heard(struct play *p, size_t n)
         look_again();
         reflector_state(p->reflector, 0, &s);
     } while (fakeapi_n_requests(p->api) < n || s.heard_ms < clock_ms());
+    turns();
 }
 
 Test(reflector, silence_is_cut)
