@@ -103,7 +103,7 @@ static struct api api_start(const char *token, const char *token_file)
 static void api_connect(struct api *a)
 {
     struct error err = {0};
-    cr_assert_eq(kube_client_create(&a->config, 5000, &a->client, &err), 0,
+    cr_assert_eq(kube_client_create(&a->config, 60000, &a->client, &err), 0,
                  "%s", err.text);
 }
 
@@ -243,7 +243,11 @@ Test(kube_client, answers_have_a_cap)
 
 /* --- where there is no answer ------------------------------------------- */
 
-static int call_port(unsigned port, const char *scheme, struct error *err)
+/* After which nothing comes any more; by which all was sent; and before. */
+enum { HANGS_MS = 60000, SENT_MS = 3000, SOON_MS = 150 };
+
+static int call_port(unsigned port, const char *scheme, unsigned timeout_ms,
+                     struct error *err)
 {
     cleanup_free char *server = xasprintf("%s://127.0.0.1:%u", scheme, port);
     const struct kube_config config = {.server = server};
@@ -251,10 +255,10 @@ static int call_port(unsigned port, const char *scheme, struct error *err)
                                     .path = "/x",
                                     .body = "{}",
                                     .body_size = 2,
-                                    .timeout_ms = 150};
+                                    .timeout_ms = timeout_ms};
     struct kube_client *c;
     struct http_answer answer = {0};
-    cr_assert_eq(kube_client_create(&config, 60000, &c, err), 0);
+    cr_assert_eq(kube_client_create(&config, HANGS_MS, &c, err), 0);
     int r = kube_call(c, &rq, &answer, err);
     cr_expect_eq(err->code, -r);
     cr_expect_eq(answer.status, 0);
@@ -268,7 +272,7 @@ Test(kube_client, nobody_there_means_nothing_was_done)
     uint16_t port = 0;
     struct error err = {0};
     (void)close(raw_listen(&port));
-    cr_expect_eq(call_port(port, "http", &err), -ECONNREFUSED);
+    cr_expect_eq(call_port(port, "http", HANGS_MS, &err), -ECONNREFUSED);
     cr_expect_not_null(strstr(err.text, "POST http://127.0.0.1:"), "%s",
                        err.text);
 }
@@ -279,7 +283,7 @@ Test(kube_client, silence_after_sending_is_unknown)
     uint16_t port = 0;
     struct error err = {0};
     cleanup_fd int fd = raw_listen(&port);
-    cr_expect_eq(call_port(port, "http", &err), -ETIMEDOUT);
+    cr_expect_eq(call_port(port, "http", SENT_MS, &err), -ETIMEDOUT);
 }
 
 /* A handshake that never ends: nothing was sent. */
@@ -288,7 +292,8 @@ Test(kube_client, silence_before_sending_means_nothing_was_done)
     uint16_t port = 0;
     struct error err = {0};
     cleanup_fd int fd = raw_listen(&port);
-    cr_expect_eq(call_port(port, "https", &err), -ECONNREFUSED, "%s", err.text);
+    cr_expect_eq(call_port(port, "https", SOON_MS, &err), -ECONNREFUSED, "%s",
+                 err.text);
 }
 
 Test(kube_client, a_connection_that_ends_after_sending_is_unknown)
@@ -303,7 +308,7 @@ Test(kube_client, a_connection_that_ends_after_sending_is_unknown)
         int one = accept(fd, NULL, NULL);
         _exit(one < 0 || read(one, buffer, sizeof buffer) <= 0);
     }
-    cr_expect_eq(call_port(port, "http", &err), -EIO, "%s", err.text);
+    cr_expect_eq(call_port(port, "http", HANGS_MS, &err), -EIO, "%s", err.text);
 }
 
 Test(kube_client, a_path_that_is_too_long)
