@@ -63,7 +63,7 @@ static struct httpd *start(struct http_client **ret_client)
     struct error err;
     cr_assert_eq(httpd_start(&config, &h, &err), 0, "%s", err.text);
     cleanup_free char *base = xasprintf("http://127.0.0.1:%u/", httpd_port(h));
-    cr_assert_eq(http_client_create(base, 2000, ret_client, &err), 0, "%s",
+    cr_assert_eq(http_client_create(base, 60000, ret_client, &err), 0, "%s",
                  err.text);
     return h;
 }

@@ -39,7 +39,7 @@ static long echo(const char *base, const char *body, char text[512])
     struct http_client *c = NULL;
     struct http_answer a = {.body = STR_INIT(2 << 20)};
     struct error err = {0};
-    cr_assert_eq(http_client_create(base, 3000, &c, &err), 0, "%s", err.text);
+    cr_assert_eq(http_client_create(base, 60000, &c, &err), 0, "%s", err.text);
     if (http_call(c, "POST", "/echo", body, strlen(body), NULL, &a, &err) < 0)
         (void)snprintf(text, 512, "%s", err.text);
     else

@@ -91,7 +91,7 @@ static void site_start(struct site *s, bool local)
 static void site_connect(struct site *s)
 {
     struct error err = {0};
-    cr_assert_eq(kube_client_create(&s->config, 5000, &s->client, &err), 0,
+    cr_assert_eq(kube_client_create(&s->config, 60000, &s->client, &err), 0,
                  "%s", err.text);
 }
 
