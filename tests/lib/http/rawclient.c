@@ -30,21 +30,37 @@ int raw_connect(uint16_t port)
     return fd;
 }
 
-int raw_listen(uint16_t *port)
+static int bound(uint16_t *port, int reuse)
 {
     struct sockaddr_in addr = {.sin_family = AF_INET, .sin_port = htons(*port)};
     socklen_t size = sizeof addr;
-    int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (fd < 0 ||
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) < 0 ||
-        bind(fd, (struct sockaddr *)&addr, size) < 0 || listen(fd, 64) < 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse) < 0 ||
+        bind(fd, (struct sockaddr *)&addr, size) < 0 ||
         getsockname(fd, (struct sockaddr *)&addr, &size) < 0) {
-        perror("raw_listen");
+        perror("bind");
         abort();
     }
     *port = ntohs(addr.sin_port);
     return fd;
+}
+
+int raw_listen(uint16_t *port)
+{
+    int fd = bound(port, 1);
+    if (listen(fd, 64) < 0) {
+        perror("raw_listen");
+        abort();
+    }
+    return fd;
+}
+
+int raw_nowhere(uint16_t *ret_port)
+{
+    *ret_port = 0;
+    return bound(ret_port, 0); /* reused, it would be somebody else's, too */
 }
 
 bool raw_send_n(int fd, const void *data, size_t size)

@@ -332,11 +332,3 @@ void stream_server_stop(struct stream_server *s)
     (void)pthread_mutex_destroy(&s->lock);
     free(s);
 }
-
-uint16_t stream_server_nowhere(void)
-{
-    uint16_t port = 0;
-    int fd = raw_listen(&port);
-    (void)close(fd);
-    return port;
-}

@@ -40,7 +40,4 @@ void stream_server_asked(struct stream_server *s, unsigned n);
 /* The head of the last request; copied. */
 void stream_server_head(struct stream_server *s, struct str *ret_head);
 
-/* Nobody listens there. */
-uint16_t stream_server_nowhere(void);
-
 #endif

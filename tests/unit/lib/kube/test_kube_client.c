@@ -269,9 +269,9 @@ static int call_port(unsigned port, const char *scheme, unsigned timeout_ms,
 
 Test(kube_client, nobody_there_means_nothing_was_done)
 {
-    uint16_t port = 0;
+    uint16_t port;
     struct error err = {0};
-    (void)close(raw_listen(&port));
+    cleanup_fd int fd = raw_nowhere(&port);
     cr_expect_eq(call_port(port, "http", HANGS_MS, &err), -ECONNREFUSED);
     cr_expect_not_null(strstr(err.text, "POST http://127.0.0.1:"), "%s",
                        err.text);

@@ -9,6 +9,7 @@
 #include "lib/io/clock.h"
 #include "lib/kube/reflector_private.h"
 #include "tests/lib/http/fakeapi.h"
+#include "tests/lib/http/rawclient.h"
 #include "tests/lib/tmpdir.h"
 #include "tests/lib/virtual.h"
 
@@ -782,10 +783,11 @@ Test(reflector, an_absent_server_is_tried_again_and_again)
     struct play p;
     struct reflector_state s;
     struct error err = {0};
-    play_prepare(&p, NULL, 0);
-    cleanup_free char *server = xstrdup(fakeapi_config(p.api)->server);
+    uint16_t port;
+    cleanup_fd int fd = raw_nowhere(&port);
+    cleanup_free char *server = xasprintf("http://127.0.0.1:%u", port);
     struct kube_config config = {.server = server};
-    fakeapi_stop(p.api);
+    play_prepare(&p, NULL, 0);
     cr_assert_eq(
         reflector_start_tuned(&config, p.kinds, 1, &quick, &p.reflector, &err),
         0, "%s", err.text);
@@ -795,6 +797,5 @@ Test(reflector, an_absent_server_is_tried_again_and_again)
     } while (s.failures < 5);
     cr_expect(!s.synced && !s.watching);
     cr_expect(strstr(s.error, "127.0.0.1"), "%s", s.error);
-    reflector_stop(p.reflector);
-    str_fini(&p.told[0].text);
+    play_end(&p);
 }

@@ -239,9 +239,10 @@ static void try(bool tls, enum stream_server_manner manner, const char *answer,
 
 Test(stream_relay_faults, nobody_serves_there)
 {
+    uint16_t free_port;
+    cleanup_fd int nobody = raw_nowhere(&free_port);
     rig.open.url = rig.url;
-    (void)snprintf(rig.url, sizeof rig.url, "http://127.0.0.1:%u/x",
-                   stream_server_nowhere());
+    (void)snprintf(rig.url, sizeof rig.url, "http://127.0.0.1:%u/x", free_port);
     int fd = stream_rig_client(&rig, RIG_SPDY, &reply);
     expect_refused(502, "refused");
     cr_expect(strstr(str_text(&reply.body), "card-0000-17-00"));
