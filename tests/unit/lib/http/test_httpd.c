@@ -708,6 +708,8 @@ Test(httpd, leaves_idle_connections_alone)
     int used = raw_connect(httpd_port(h)), unused = raw_connect(httpd_port(h));
     raw_send(used, "GET /args/x HTTP/1.1\r\nHost: x\r\n\r\n");
     cr_assert_eq(raw_read(used, false, &reply), 200);
+    /* its thread has another one: it is done with that reply */
+    cr_assert_eq(call(h, "PUT", "/echo", "", "hi"), 200);
     pass_time(4 * REQUEST_MS);
     raw_send(used, "GET /args/x HTTP/1.1\r\nHost: x\r\n\r\n");
     cr_assert_eq(raw_read(used, false, &reply), 200);
