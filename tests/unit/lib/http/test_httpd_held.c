@@ -1,5 +1,6 @@
 /* What a connection holds is given back when it closes, however it does. */
 #include <criterion/criterion.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -7,11 +8,14 @@
 #include "lib/base/mem.h"
 #include "tests/lib/http/h2rig.h"
 #include "tests/lib/http/rawclient.h"
+#include "tests/lib/virtual.h"
 
 enum {
     ROUNDS_MAX = 1000,
-    COOKIES = 1000, /* two records of MHD's each: its pool is full */
-    LARGE = 100000, /* more than its pool has */
+    COOKIES = 1000,    /* two records of MHD's each: its pool is full */
+    LARGE = 100000,    /* more than its pool has */
+    REQUEST_MS = 1000, /* while time is virtual */
+    HANGS_MS = 600000, /* else: a slow machine is no slow client */
 };
 
 /* --- a plain listener ----------------------------------------------------- */
@@ -30,11 +34,12 @@ static const struct httpd_route routes[] = {
 
 static struct httpd *plain_server(void)
 {
-    const struct httpd_config config = {.name = "test",
-                                        .listen = "127.0.0.1:0",
-                                        .routes = routes,
-                                        .n_routes = ARRAY_LEN(routes),
-                                        .request_ms = 1000};
+    const struct httpd_config config = {
+        .name = "test",
+        .listen = "127.0.0.1:0",
+        .routes = routes,
+        .n_routes = ARRAY_LEN(routes),
+        .request_ms = virtual_is_on() ? REQUEST_MS : HANGS_MS};
     struct httpd *h = NULL;
     struct error err = {0};
     cr_assert_eq(httpd_start(&config, &h, &err), 0, "%s", err.text);
@@ -103,14 +108,29 @@ static void request_write(const struct request *r, struct str *ret_text)
 /* How the client goes: it waits for the server, or it does not. */
 enum leave { LEAVE_HALF, LEAVE_NOT, LEAVE_RESET };
 
-static void leave(int fd, enum leave how, const char *name)
+/* Where time is virtual, it goes on whenever the server has read what came. */
+static void pass_until_ended(struct httpd *h, int fd)
+{
+    struct pollfd end = {.fd = fd, .events = POLLRDHUP};
+    struct raw_reply reply = {0};
+    while (poll(&end, 1, 1) == 0) {
+        cr_assert_eq(raw_call(httpd_port(h), "GET", "/", "", NULL, &reply),
+                     200);
+        virtual_step(1, REQUEST_MS / 10);
+    }
+    raw_reply_fini(&reply);
+}
+
+static void leave(struct httpd *h, int fd, enum leave how, const char *name)
 {
     const struct linger at_once = {.l_onoff = 1};
     if (how == LEAVE_HALF)
         (void)shutdown(fd, SHUT_WR);
     if (how == LEAVE_RESET)
         (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-    else
+    if (how != LEAVE_RESET && virtual_is_on())
+        pass_until_ended(h, fd);
+    if (how != LEAVE_RESET)
         cr_expect(raw_closed_within(fd, RAW_PATIENCE_MS), "%s", name);
 }
 
@@ -128,19 +148,23 @@ static void plain_expect_nothing(struct httpd *h, const char *name)
               httpd_held(h).n_requests, httpd_held(h).body_bytes);
 }
 
+/* MHD may not see that half of a connection has ended, as in the middle of a
+ * body: such ones are cut off. */
 static void plain_try(enum leave how)
 {
+    virtual_begin();
     struct httpd *h = plain_server();
     for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
         cleanup_str struct str text;
         request_write(&requests[i], &text);
         int fd = raw_connect(httpd_port(h));
         (void)raw_send_n(fd, text.data, text.size); /* refused on the way */
-        leave(fd, how, requests[i].name);
+        leave(h, fd, how, requests[i].name);
         (void)close(fd);
         plain_expect_nothing(h, requests[i].name);
     }
     httpd_stop(h);
+    virtual_end();
 }
 
 Test(httpd_held, nothing_by_a_client_that_is_done)
@@ -156,13 +180,15 @@ Test(httpd_held, nothing_by_a_client_that_vanishes)
 Test(httpd_held, nothing_by_a_client_that_is_cut_off)
 {
     static const char half[] = POST "Content-Length: 9\r\n\r\nabc";
+    virtual_begin();
     struct httpd *h = plain_server();
     int fd = raw_connect(httpd_port(h));
     cr_assert(raw_send(fd, half));
-    leave(fd, LEAVE_NOT, "slow");
+    leave(h, fd, LEAVE_NOT, "slow");
     (void)close(fd);
     plain_expect_nothing(h, "slow");
     httpd_stop(h);
+    virtual_end();
 }
 
 Test(httpd_held, nothing_by_clients_that_the_server_leaves)
@@ -254,7 +280,7 @@ static void tls_try(bool certificate, enum leave goes)
         request_write(&requests[i], &text);
         cr_assert(tls_client_open(&c, &how));
         (void)tls_client_send(&c, text.data, text.size);
-        leave(c.fd, goes, requests[i].name);
+        leave(s->httpd, c.fd, goes, requests[i].name);
         tls_client_close(&c);
         tls_expect_nothing(s, NULL, requests[i].name);
     }
@@ -308,7 +334,7 @@ static void h2_bring(struct h2_server *s, struct h2_client *c,
  * frames' breaking the rules, or without a word. */
 enum ending { RESET, GOAWAY, BROKEN, GONE, ENDINGS };
 
-static void h2_end(struct h2_client *c, enum ending ending)
+static void h2_end(struct h2_server *s, struct h2_client *c, enum ending ending)
 {
     static const char zeros[8];
     if (ending == RESET)
@@ -317,7 +343,8 @@ static void h2_end(struct h2_client *c, enum ending ending)
         (void)h2_client_frame(c, NGHTTP2_GOAWAY, 0, 0, zeros, 8);
     else if (ending == BROKEN)
         (void)h2_client_frame(c, NGHTTP2_PING, 0, 0, zeros, 1);
-    leave(c->tls.fd, ending == GONE ? LEAVE_RESET : LEAVE_HALF, "HTTP/2");
+    leave(s->httpd, c->tls.fd, ending == GONE ? LEAVE_RESET : LEAVE_HALF,
+          "HTTP/2");
 }
 
 Test(httpd_held, nothing_of_http2_in_any_phase)
@@ -329,7 +356,7 @@ Test(httpd_held, nothing_of_http2_in_any_phase)
             struct h2_client c;
             cr_assert(h2_client_open(&c, &how, true));
             h2_bring(s, &c, (enum phase_of)phase);
-            h2_end(&c, (enum ending)ending);
+            h2_end(s, &c, (enum ending)ending);
             h2_client_close(&c);
             if (phase == WAITING)
                 httpd_resume(atomic_load(&s->waiting[0]));
