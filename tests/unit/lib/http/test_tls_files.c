@@ -298,8 +298,8 @@ static void *load_run(void *arg)
             atomic_fetch_add(&l->bad, 1);
             continue;
         }
-        atomic_fetch_add(opened, 1);
         atomic_store(&l->serial, tls_client_serial(&c));
+        atomic_fetch_add(opened, 1); /* who waits for it reads the serial */
         for (int i = 0; i < KEPT_FOR; i++)
             atomic_fetch_add(tls_client_call(&c, "GET", "/", "", NULL) == 200
                                  ? &l->good
