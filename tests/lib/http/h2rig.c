@@ -203,7 +203,7 @@ struct tls_client_config h2_server_me(const struct h2_server *s)
 
 void h2_server_await(struct h2_server *s, unsigned n)
 {
-    for (int i = 0; i < 6000 && atomic_load(&s->n_waiting) < n; i++)
+    for (int i = 0; i < 60000 && atomic_load(&s->n_waiting) < n; i++)
         (void)usleep(5000);
     if (atomic_load(&s->n_waiting) < n)
         abort();

@@ -161,7 +161,7 @@ static bool shake_hands(struct conn *c)
         gnutls_session_set_verify_cert(c->tls, NULL, 0);
     }
     gnutls_transport_set_int(c->tls, c->fd);
-    gnutls_handshake_set_timeout(c->tls, 30000);
+    gnutls_handshake_set_timeout(c->tls, 300000);
     int r;
     do
         r = gnutls_handshake(c->tls);

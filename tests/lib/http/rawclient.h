@@ -10,7 +10,7 @@
 
 #include "lib/base/str.h"
 
-enum { RAW_PATIENCE_MS = 30000 };
+enum { RAW_PATIENCE_MS = 300000 };
 
 struct raw_reply {
     int status;      /* 0: closed or timed out before a whole reply */

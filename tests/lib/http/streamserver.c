@@ -12,7 +12,7 @@
 #include "lib/base/mem.h"
 #include "tests/lib/http/rawclient.h"
 
-enum { PATIENCE_S = 60, BUFFER = 64 << 10, ALL_MAX = 64 << 20 };
+enum { PATIENCE_S = 300, BUFFER = 64 << 10, ALL_MAX = 64 << 20 };
 
 struct stream_server {
     struct stream_server_config config;

@@ -1,7 +1,6 @@
 /* streamserver - what a container runtime has to serve exec, attach and
  * port-forward: switches protocols and then does as it is told, well or badly.
- * A thread for each connection; every wait gives up after a minute, aborting.
- */
+ * A thread for each connection; every wait aborts after five minutes. */
 #ifndef BIGA_TESTS_LIB_HTTP_STREAMSERVER_H
 #define BIGA_TESTS_LIB_HTTP_STREAMSERVER_H
 

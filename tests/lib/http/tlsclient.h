@@ -9,7 +9,7 @@
 
 #include "lib/base/str.h"
 
-enum { TLS_PATIENCE_MS = 30000 };
+enum { TLS_PATIENCE_MS = 300000 };
 
 struct tls_client {
     int fd;

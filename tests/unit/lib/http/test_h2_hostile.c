@@ -355,8 +355,8 @@ Test(h2_hostile, cuts_handshakes_that_do_not_end)
     cr_expect_eq(atomic_load(&s->refused), 0, "too soon");
     while (atomic_load(&s->refused) < 2)
         h2_server_pass(LOOK_MS);
-    cr_expect(raw_closed_within(silent, 60000));
-    cr_expect(raw_closed_within(half, 60000));
+    cr_expect(raw_closed_within(silent, RAW_PATIENCE_MS));
+    cr_expect(raw_closed_within(half, RAW_PATIENCE_MS));
     (void)close(silent);
     (void)close(half);
     done(s, &none);

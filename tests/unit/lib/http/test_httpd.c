@@ -309,14 +309,14 @@ Test(httpd, caps_bodies)
     raw_send(fd, body);
     raw_send(fd, "\r\n0\r\n\r\n");
     cr_assert_eq(raw_read(fd, false, &reply), 413);
-    cr_assert(raw_closed_within(fd, 30000));
+    cr_assert(raw_closed_within(fd, RAW_PATIENCE_MS));
     close(fd);
     fd = raw_connect(httpd_port(h));
     /* much too long: answered before it is sent */
     raw_send(fd, "PUT /echo HTTP/1.1\r\nHost: x\r\n"
                  "Content-Length: 70000000\r\n\r\n");
     cr_assert_eq(raw_read(fd, false, &reply), 413);
-    cr_assert(raw_closed_within(fd, 30000));
+    cr_assert(raw_closed_within(fd, RAW_PATIENCE_MS));
     close(fd);
     /* a GET takes none */
     cr_assert_eq(call(h, "GET", "/args/x", "", "abc"), 413);
@@ -391,7 +391,7 @@ Test(httpd, refuses_unclear_framing)
         raw_send(fd, text.data);
         int status = raw_read(fd, false, &reply);
         cr_assert(status == 400 || status == 413, "%d for %s", status, bad[i]);
-        cr_assert(raw_closed_within(fd, 30000), "%s", bad[i]);
+        cr_assert(raw_closed_within(fd, RAW_PATIENCE_MS), "%s", bad[i]);
         close(fd);
         str_fini(&text);
     }
@@ -450,7 +450,7 @@ Test(httpd, survives_garbage)
         int fd = raw_connect(httpd_port(h));
         raw_send_n(fd, bad[i].bytes, bad[i].size);
         pass_until_ended(h, fd);
-        cr_expect(raw_closed_within(fd, 30000), "case %zu", i);
+        cr_expect(raw_closed_within(fd, RAW_PATIENCE_MS), "case %zu", i);
         close(fd);
         cr_assert_eq(call(h, "PUT", "/echo", "", "fine"), 200, "case %zu", i);
         cr_assert_str_eq(reply.body.data, "fine");

@@ -316,7 +316,7 @@ static void go_round(struct load *l)
 {
     for (size_t k = 0; k < WORKERS; k++) {
         unsigned until = atomic_load(&l->opened[k]) + 2;
-        for (int i = 0; i < 12000 && atomic_load(&l->opened[k]) < until; i++)
+        for (int i = 0; i < 60000 && atomic_load(&l->opened[k]) < until; i++)
             (void)usleep(5000);
         cr_assert_geq(atomic_load(&l->opened[k]), until);
     }

@@ -233,7 +233,7 @@ Test(stream_relay, ticket_is_good_once)
     int second = stream_rig_ask(url, RIG_SPDY);
     (void)raw_read(second, false, &reply);
     expect_refused(404, "once");
-    cr_expect(raw_closed_within(second, 60000));
+    cr_expect(raw_closed_within(second, RAW_PATIENCE_MS));
     expect_echo(first, "still there");
     (void)close(first);
     (void)close(second);

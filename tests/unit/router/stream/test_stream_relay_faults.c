@@ -70,7 +70,7 @@ static void send_head(const char *text)
     int fd = raw_connect(port());
     cr_assert(raw_send(fd, text));
     (void)raw_read(fd, false, &reply);
-    cr_expect(raw_closed_within(fd, 60000));
+    cr_expect(raw_closed_within(fd, RAW_PATIENCE_MS));
     (void)close(fd);
 }
 
@@ -135,7 +135,7 @@ Test(stream_relay_faults, slow_head)
     pass_ms(1);
     (void)raw_read(fd, false, &reply);
     expect_refused(408, "in time");
-    cr_expect(raw_closed_within(fd, 60000));
+    cr_expect(raw_closed_within(fd, RAW_PATIENCE_MS));
     (void)close(fd);
 }
 
@@ -178,7 +178,7 @@ Test(stream_relay_faults, oldest_head_makes_room)
     stream_rig_serve(&rig, false, SERVES_ECHO, NULL, NULL);
     int fd = stream_rig_client(&rig, RIG_SPDY, &reply);
     cr_expect_eq(reply.status, 101);
-    cr_expect(raw_closed_within(fds[0], 60000));
+    cr_expect(raw_closed_within(fds[0], RAW_PATIENCE_MS));
     (void)close(fd);
     for (int i = 0; i < STREAM_HEADS_MAX; i++)
         (void)close(fds[i]);
@@ -212,7 +212,7 @@ Test(stream_relay_faults, no_descriptors_left)
     while ((held[n] = dup(0)) >= 0)
         n++;
     cr_assert_eq(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
-    cr_expect(raw_closed_within(fd, 60000));
+    cr_expect(raw_closed_within(fd, RAW_PATIENCE_MS));
     while (n > 0)
         (void)close(held[--n]);
     (void)close(fd);
@@ -230,7 +230,7 @@ static void try(bool tls, enum stream_server_manner manner, const char *answer,
 {
     stream_rig_serve(&rig, tls, manner, answer, spec);
     int fd = stream_rig_client(&rig, RIG_SPDY, &reply);
-    cr_expect(raw_closed_within(fd, 60000));
+    cr_expect(raw_closed_within(fd, RAW_PATIENCE_MS));
     (void)close(fd);
     stream_rig_until(&rig, has_none);
     stream_server_stop(rig.server);
