@@ -1,20 +1,28 @@
 #!/bin/bash
 # Are the fields in router/wire/fields.inc those of the published CRI?  Compared
-# with api.proto of k8s.io/cri-api, as the Go modules of this machine have it,
-# or $BIGA_CRI_PROTO: each field's name, number and type, and each call of the
-# two services.  A newer file may have more; what it has besides is printed.
-# TAP lines.
+# with api.proto of k8s.io/cri-api, of the version that tests/kube/build/go.mod
+# pins, as Go has unpacked it on this machine, or with $BIGA_CRI_PROTO: each
+# field's name, number and type, and each call of the two services.  What the
+# file has besides is printed.  TAP lines.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
+# Go names no folder that it has not unpacked completely.
+pinned() {
+    local go=${GO:-go}
+    command -v "$go" >/dev/null || go=/usr/local/go/bin/go
+    cd tests/kube/build && GOPROXY=off GOFLAGS=-mod=readonly GOTOOLCHAIN=local \
+        "$go" list -m -f '{{.Dir}}' k8s.io/cri-api 2>/dev/null
+}
+
 proto=${BIGA_CRI_PROTO:-}
 if [ -z "$proto" ]; then
-    modules=$(go env GOMODCACHE 2>/dev/null) || modules=~/go/pkg/mod
-    proto=$(find "$modules/k8s.io" -path '*/cri-api@*/runtime/v1/api.proto' \
-        2>/dev/null | sort -V | tail -n 1)
+    proto=$(pinned)
+    proto=${proto:+$proto/pkg/apis/runtime/v1/api.proto}
 fi
 [ -f "$proto" ] || {
-    echo "there is no api.proto of k8s.io/cri-api (BIGA_CRI_PROTO says where)"
+    echo "Go has not unpacked the k8s.io/cri-api of tests/kube/build/go.mod" \
+        "(BIGA_CRI_PROTO names another api.proto)"
     exit 77
 }
 echo "# $proto"
