@@ -2,10 +2,11 @@
 import concurrent.futures
 import os
 import threading
+import time
 from http.client import HTTPException
 
 from api import Api, ApiError
-from proc import Process, free_port, wait_for
+from proc import HANGS, Process, free_port, wait_for
 
 THREADS = 4
 
@@ -229,12 +230,28 @@ class Extender(Process):
                         self.api(**tls).call("GET", "/readyz"))
 
 
+# of a call to a server that a busy machine lets wait
+PATIENT = "--timeout=60s"
+
+
 class Advertiser(Process):
     """biga-advertiser, with the arguments it gets."""
+
+    # It withdraws for so many seconds, each object with one call; then it
+    # ends with this status (advertiser/main.c).
+    WITHDRAWS, LEFT = 10, 3
 
     def __init__(self, folder, name, *args, env=None):
         super().__init__(folder, name,
                          [program("biga-advertiser"), *args], env)
+
+    def end(self):
+        """Stop it.  False when it had no time to withdraw what it has
+        published, and says so."""
+        began = time.monotonic()
+        assert self.stop(timeout=HANGS), f"{self.name} was killed"
+        return self.exit_status() != self.LEFT or \
+            time.monotonic() - began < self.WITHDRAWS
 
 
 def scheduler_extender(url, tls=None, **more):

@@ -228,7 +228,7 @@ class Lab:
         config = self.c.kubeconfig("fleet", "fleet")
         found = fleet.Advertiser(
             self.c.folder, name, "--server=kubernetes",
-            "--kubeconfig=" + config, f"--fleet={n}",
+            "--kubeconfig=" + config, fleet.PATIENT, f"--fleet={n}",
             "--fleet-prefix=" + prefix, *args)
         self.advertisers.append(found)
         return found.start()
@@ -240,7 +240,7 @@ class Lab:
             name="advertiser-" + node)
         found = fleet.Advertiser(
             self.c.folder, "advertiser-" + node, "--server=kubernetes",
-            "--kubeconfig=" + config, "--node=" + node, *args)
+            "--kubeconfig=" + config, fleet.PATIENT, "--node=" + node, *args)
         self.advertisers.append(found)
         return found.start()
 

@@ -547,7 +547,9 @@ class Bench:
             "leases", "biga-nodes", "adv")["spec"][
                 "holderIdentity"].startswith(boot))
         meanwhile()
-        self.advertiser.stop()
+        if not self.advertiser.end():
+            self.advertise(anew, meanwhile)
+            return
         self.wait("it has withdrawn", lambda: not self.slices() and
                   not self.api.maybe("leases", "biga-nodes", "adv"))
 
