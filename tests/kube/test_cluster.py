@@ -136,12 +136,15 @@ class Proxy:
         return n
 
 
-TIMEOUT = re.compile("[Tt]imed out|[Tt]imeout")
+TIMEOUT = re.compile("[Tt]imed out|[Tt]imeout|deadline exceeded|"
+                     "lease was not renewed")
 
 
 def is_late(error):
-    """Does it say that time ran out, and not for another reason?"""
-    return re.search("not the leader|in time", error) and (
+    """Does it say that time ran out, and not for another reason?  Where the
+    machine stood still, nodes are silent until their next heartbeat."""
+    return re.search("not the leader|in time|advertiser is silent",
+                     error) and (
         "call failed" not in error or TIMEOUT.search(error))
 
 
@@ -175,7 +178,8 @@ class Scheduler:
 
     def bind(self, obj, node):
         """Again, as the scheduler does, where the machine was too busy: for
-        the leader to renew its Lease, or the API server to answer."""
+        the leader to renew its Lease, the API server to answer, or a node to
+        beat."""
         return self._patiently(
             "the bind is answered", lambda: self.bind_once(obj, node),
             is_late)
