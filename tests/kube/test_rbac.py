@@ -447,8 +447,10 @@ class Bench:
         def said():
             got = Api(self.leader.url("read", True), token=token,
                       **self.lab.ca()).raw(method, where, body)
-            # or the API server is slow
-            return got if got[0] != 503 or self.right else None
+            if got[0] != 503 or self.denied() or self.right and \
+                    self.right.refused(got[2].decode()):
+                return got
+            return None  # the API server is slow
         got = wait_for("the token is reviewed", said)
         status, text = got[0], got[2].decode()
         if status in (401, 403, 503):
