@@ -22,6 +22,28 @@ SERVICE = "biga-extender.biga-system.svc"
 MONTH = 30 * 24 * 3600
 
 
+class Reader(Api):
+    """One whose token a replica has the API server review: asked again while
+    that has not answered in time."""
+
+    def call(self, *args):
+        ask = super().call
+
+        def said():
+            try:
+                return ask(*args), None
+            except ApiError as error:
+                slow = error.status == 503 and \
+                    "could not be reviewed" in str(error.body)
+                return None if slow else (None, error)
+            except Exception as error:
+                return None, error
+        answer, error = wait_for("the token is reviewed", said, every=0.2)
+        if error:
+            raise error
+        return answer
+
+
 class Lab:
     def __init__(self, cluster, tls=True):
         self.c, self.tls = cluster, tls
@@ -165,7 +187,7 @@ class Lab:
 
     def read_api(self, extender, token=None):
         """The read listener of one replica, for someone who may read."""
-        return extender.api("read", token=token, **self.ca())
+        return Reader(extender.url("read", self.tls), token=token, **self.ca())
 
     def scheduler_api(self, extender, cert="scheduler"):
         """The scheduler's listener, with a client's certificate."""
