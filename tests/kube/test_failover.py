@@ -5,6 +5,8 @@ is what the pods say.
 
     test_failover.py [killed|stopped|ended|no_server|twice…]
 """
+import itertools
+import re
 import sys
 import threading
 import time
@@ -17,9 +19,15 @@ from check import Checks
 from history import History
 from lab import Lab
 from proc import HANGS, wait_for
+from test_cluster import TIMEOUT
 
 NODES = 24
 EARLY = 30  # pods that are bound when the leader goes away
+LEASE = 8  # seconds; then it is over (lib/kube/election.h)
+# of a leader that was too slow to renew it, or to give it back, or did not
+# hear what has become of a bind
+LATE = re.compile("event=not-leading |event=bind-settled .*result=unknown|"
+                  f"the Lease was not given back.*({TIMEOUT.pattern})")
 
 
 def pods_of(name):
@@ -167,22 +175,37 @@ def stopped(f):
         f.clear()
 
 
+def end(f, name):
+    """The leader is told to end while pods of that name come; whether it gave
+    the Lease back.  It cannot, or must not, where the machine stood still
+    meanwhile."""
+    n = f.begin(name)
+    since = time.monotonic()
+    old = f.lab.leader()
+    said = len(old.text())
+    holders = Holders(f.api)
+    assert old.stop(HANGS), "it was killed"
+    assert old.exit_status() == 0, old.exit_status()
+    took = time.monotonic() - since
+    f.t.note(f"it ended after {took:.1f} s")
+    f.finish(n, since, "SIGTERM")
+    # who gives it back leaves nobody waiting for its end
+    wait_for("two holders were seen", lambda: len(holders.seen) > 1)
+    who, nobody = holders.seen[:2]
+    given = who.startswith(old.name) and nobody == ""
+    late = took >= LEASE or [line for line in old.text()[said:].splitlines()
+                             if LATE.search(line)]
+    assert given or late, holders.seen
+    f.again(old)
+    f.clear()
+    return given
+
+
 def ended(f):
     with f.t.check("a leader that is told to end gives the Lease back"):
-        n = f.begin("ended")
-        old = f.lab.leader()
-        holders = Holders(f.api)
-        since = time.monotonic()
-        assert old.stop(), "it was killed"
-        assert old.exit_status() == 0, old.exit_status()
-        f.t.note(f"it ended after {time.monotonic() - since:.1f} s")
-        f.finish(n, since, "SIGTERM")
-        # who gives it back leaves nobody waiting for its end
-        wait_for("two holders were seen", lambda: len(holders.seen) > 1)
-        who, nobody = holders.seen[:2]
-        assert who.startswith(old.name) and nobody == "", holders.seen
-        f.again(old)
-        f.clear()
+        tries = itertools.count()
+        while not end(f, f"ended{next(tries)}"):
+            f.t.note("it had no time for that")
 
 
 def no_server(f):
