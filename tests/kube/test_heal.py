@@ -257,11 +257,15 @@ def shrunk(h):
             if e["reason"] == "Overfull" and text in (e.get("note") or
                                                       e.get("message"))])
         for read in h.reads:
-            why = read.call("GET", "/v1/why?pod=default%2Flarge")["summary"]
-            assert f"overfull: {text}" in why, why
-            said = read.call("GET", "/v1/nodes/" + node)["overfull"]
-            assert said == [{"namespace": "default", "name": "large",
-                             "text": text}], said
+            def told(read=read):
+                why = read.call("GET", "/v1/why?pod=default%2Flarge")[
+                    "summary"]
+                assert f"overfull: {text}" in why, why
+                said = read.call("GET", "/v1/nodes/" + node)["overfull"]
+                assert said == [{"namespace": "default", "name": "large",
+                                 "text": text}], said
+                return True
+            wait_for("it is shown", told)
         shown = subprocess.run(
             [fleet.program("biga"), "--server", h.extender.url("read"),
              "node", node], capture_output=True, text=True, check=True).stdout
