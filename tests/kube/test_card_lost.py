@@ -114,7 +114,9 @@ def evicted(b):
         b.wait_shown("goes", "CardLost")
         b.wait_ending("goes")
         assert "tolerates 2 s" in b.wait_event("goes", "CardLostEvicted")
-        assert b.metric("biga_card_lost_evictions_total") == 1
+        # it is counted when the answer has come
+        wait_for("the metric says so", lambda: b.metric(
+            "biga_card_lost_evictions_total") == 1)
     with b.t.check("its successors get every card but that one, while it is "
                    "not gone"):
         publish(b.api, node)  # the card is there again, and so may the pod be
