@@ -74,11 +74,11 @@ class History:
         self.stopped.set()
 
     def wait_caught_up(self):
-        """Until it has seen all that was there when this was called."""
-        want = {p["metadata"]["uid"]: p["spec"].get("nodeName")
-                for p in self.api.list("pods", **QUERY)}
-
+        """Until it has seen all that is there."""
         def same():
+            # again each time: pods go, also after this was called
+            want = {p["metadata"]["uid"]: p["spec"].get("nodeName")
+                    for p in self.api.list("pods", **QUERY)}
             with self.lock:
                 lacks = [uid for uid, node in want.items()
                          if uid not in self.pods
