@@ -16,7 +16,7 @@ import fleet
 import jobs
 import pool
 import shapes
-from api import Api, write_private
+from api import Api, kubeconfig, write_private
 from check import Checks
 from cluster import certs
 from lab import SERVICE, Lab
@@ -534,36 +534,34 @@ def may_do_the_same(lab, user):
         lab.bind(user, role, cluster=where is None, namespace=where)
 
 
-def known(lab, files):
+def known(lab, file):
     """Whether the API server knows whose certificate it is."""
-    return Api(lab.c.server, lab.c.ca, *files).raw(
+    return Api(lab.c.server, lab.c.ca, file, file).raw(
         "GET", "/api/v1/nodes?limit=1")[0] != 401
 
 
 def certificate(lab, name, user):
     """Its kubeconfig names a certificate of an authority of its own, which
-    the API server knows besides the usual one."""
+    the API server knows besides the usual one; the file has its key, too, so
+    that both are replaced at once."""
     c, other = lab.c, lab.c.path("pki", "other")
     certs("ca", other, "--cn", "biga-test-other")
     certs("client", other, name, "--cn", user)
     join(c.clients, c.ca, os.path.join(other, "ca.crt"))
-    c.client_cert(name, user)
-    files = c.path("pki", name + ".crt"), c.path("pki", name + ".key")
-    for target in files:
-        replace(os.path.join(other, os.path.basename(target)), target)
-    c.kubeconfig(name, user)
-    wait_for("the API server knows it", lambda: known(lab, files))
-    return files
+    file = c.path("pki", name + ".pem")
+    join(file, *[os.path.join(other, name + end) for end in (".crt", ".key")])
+    write_private(c.path(name + ".kubeconfig"),
+                  kubeconfig(c.server, c.ca, user, cert=file, key=file))
+    wait_for("the API server knows it", lambda: known(lab, file))
+    return file
 
 
-def rotate_certificate(t, lab, load, files, user):
+def rotate_certificate(t, lab, load, file, user):
     c = lab.c
     with t.check("the API server's client is another certificate's"):
-        old = [shutil.copy(f, f + ".old") for f in files]
+        old = shutil.copy(file, file + ".old")
         load.go_round()
-        new = c.client_cert("renewed", user)
-        for source, target in zip(new, files):
-            replace(source, target)
+        join(file, *c.client_cert("renewed", user))
         join(c.clients, c.ca)
         wait_for("the old one is nobody's", lambda: not known(lab, old))
         load.go_round(24)
@@ -610,12 +608,12 @@ def main():
         two = lab.extender("two", start=False)
         may_do_the_same(lab, user)
         one.stop()
-        files = certificate(lab, "two", user)
+        file = certificate(lab, "two", user)
         two.start()
         lab.leader()
         start_scheduler(lab, two.url("scheduler", True))
         with loaded(t, lab, two, "b-") as load:
-            rotate_certificate(t, lab, load, files, user)
+            rotate_certificate(t, lab, load, file, user)
         with t.check("allocations are what pods say"):
             reader = lab.read_api(two, lab.reader())
 
