@@ -132,8 +132,9 @@ class Borrowed(Cluster):
         """Move in: files of our own, and none of another's objects."""
         home = self.home
         self.bin, self.features = home.bin, {}
-        for port in home.ports.values():
-            keep_port(port)
+        for what, port in home.ports.items():
+            if what != "scheduler":  # ours has its own
+                keep_port(port)
         self.ports = {**home.ports, "scheduler": free_port()}
         self.etcd, self.apiserver = home.etcd, home.apiserver
         self.controller_manager = home.controller_manager
