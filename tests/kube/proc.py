@@ -170,7 +170,9 @@ class Process:
         if self._child is not None:
             self._child.poll()  # or it stays a zombie
         state = self.state()
-        if state and start_time(state["pid"]) == state["start"]:
+        # one that had ended before its start could be read has none
+        if state and state["start"] is not None and \
+                start_time(state["pid"]) == state["start"]:
             return state["pid"]
         return None
 
@@ -181,7 +183,7 @@ class Process:
     @property
     def started(self):
         state = self.state()
-        return state["start"] if state else 0
+        return state["start"] or 0 if state else 0
 
     def start(self, *more):
         """Start it with its arguments, and these added to them for good."""
