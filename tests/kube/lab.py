@@ -213,6 +213,14 @@ class Lab:
         """Wait for a replica that binds."""
         return wait_for("a replica leads", self.ready)[0]
 
+    def wait_renewed(self):
+        """Until the Lease is: it holds for some seconds more."""
+        def when():
+            return self.c.api.get("leases", "biga-system", "biga-extender")[
+                "spec"]["renewTime"]
+        was = when()
+        wait_for("the Lease is renewed", lambda: when() != was)
+
     def start_service(self):
         """One address for all replicas; returns the scheduler's URL."""
         kinds = ("scheduler", "read")

@@ -67,14 +67,6 @@ class Bench:
         self.api.delete_all("pods", "default", gracePeriodSeconds=0)
         wait_for("nothing is promised", lambda: not allocations(self.read))
 
-    def renewed(self):
-        """Until the Lease is: it holds for some seconds more."""
-        def when():
-            return self.api.get("leases", "biga-system", "biga-extender")[
-                "spec"]["renewTime"]
-        was = when()
-        wait_for("the Lease is renewed", lambda: when() != was)
-
 
 def refused(t, b):
     api = b.api
@@ -164,7 +156,7 @@ def hang(c, b):
     and its node; None when the machine stood still before it was sent, until
     the Lease was over."""
     made, node = b.filtered("hangs")
-    b.renewed()
+    b.lab.wait_renewed()
     c.apiserver.pause()
     try:
         error = b.scheduler.bind_once(made, node)
