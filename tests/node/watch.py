@@ -16,7 +16,7 @@ import checker
 import rig
 from api import ApiError
 from cri import Cri
-from proc import HANGS
+from proc import HANGS, wait_for
 
 sys.path.append(os.path.join(os.path.dirname(rig.HERE), "soak"))
 from cardwatch import Tasks  # noqa: E402
@@ -38,8 +38,9 @@ class Watch:
         self.h = History(self.path)
         self.tasks = Tasks(self.h, r.rack)
         self.stopped = threading.Event()
-        self.lock = threading.Lock()
-        self.known, self.pods = {}, {}  # what was told of it, by id and uid
+        self.lock, self.pods_lock = threading.Lock(), threading.Lock()
+        self.known = {}  # what was told of it, by id
+        self.pods = Changes(self.h, "pod", "uid")
         self.skipped = len(r.kubelet.text())
         watchers = [self._list, self._pods]
         if node:
@@ -67,7 +68,11 @@ class Watch:
     def rest(self):
         """All that happened is told by now."""
         self._list()
-        self.h.write("rest")
+        with self.pods_lock:
+            # the watch may be behind; what it tells of before after this
+            # was so as well, and is put right at the next rest
+            wait_for("pods are listed", self._list_pods)
+            self.h.write("rest")
 
     def lies(self, place):
         """What that place says of itself is nobody's promise."""
@@ -97,22 +102,30 @@ class Watch:
 
     def _pods(self):
         """A list and a watch, until there is no news for a while."""
-        api, to = self.r.c.api, Changes(self.h, "pod", "uid")
-        to.last = self.pods
-        there, version = api.list_with_version("pods", "default")
-        for found in there:
-            to.see(uid_of(found), **said_of(found))
-        for uid in to.keep_only({uid_of(found) for found in there}):
-            self.h.write("pod-gone", uid=uid)
-        for kind, found in api.watch("pods", "default", timeout=2,
-                                     resourceVersion=version):
-            if kind == "DELETED":
-                self.pods.pop(uid_of(found), None)
-                self.h.write("pod-gone", uid=uid_of(found))
-            elif kind in ("ADDED", "MODIFIED"):
-                to.see(uid_of(found), **said_of(found))
+        with self.pods_lock:
+            version = self._list_pods()
+        for kind, found in self.r.c.api.watch(
+                "pods", "default", timeout=2, resourceVersion=version):
+            with self.pods_lock:
+                self._see_pod(kind, found)
             if self.stopped.is_set():
                 return
+
+    def _list_pods(self):
+        """What all are like now; the version of the list."""
+        there, version = self.r.c.api.list_with_version("pods", "default")
+        for found in there:
+            self.pods.see(uid_of(found), **said_of(found))
+        for uid in self.pods.keep_only({uid_of(found) for found in there}):
+            self.h.write("pod-gone", uid=uid)
+        return version
+
+    def _see_pod(self, kind, found):
+        if kind == "DELETED":
+            self.pods.last.pop(uid_of(found), None)
+            self.h.write("pod-gone", uid=uid_of(found))
+        elif kind in ("ADDED", "MODIFIED"):
+            self.pods.see(uid_of(found), **said_of(found))
 
     # --- the node ------------------------------------------------------------
     def _node(self):
