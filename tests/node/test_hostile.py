@@ -164,9 +164,15 @@ def test_links(t, p, other):
         uid, there = found["metadata"]["uid"], p.card_of(found)
         assert any(uid in file for file in there.files())
         p.gone(name)
-        for s in there.local().sandboxes():
-            if uid in s["labels"].values():
+
+        def removed():
+            # the kubelet may remove it at the same time
+            left = [s for s in there.local().sandboxes()
+                    if uid in s["labels"].values()]
+            for s in left:
                 p.r.crictl("rmp", "-f", s["id"])
+            return not left
+        wait_for("its sandbox is removed", removed)
         wait_for("its files are gone", lambda: not [
             file for file in there.files() if uid in file])
         for path in marks:
@@ -182,7 +188,7 @@ def test_given(t, p):
                                 **host_path(GIVEN)[1]), **host_path(GIVEN)[0])
         card = p.card_of(p.r.pod(name))
         here = os.path.join(GIVEN, "file")
-        assert os.path.exists(card.seen(here[1:]))
+        wait_for("it is written", lambda: os.path.exists(card.seen(here[1:])))
         for place in [p.r.rack.host, *p.r.rack.cards]:
             assert place is card or not os.path.exists(
                 place.seen(here[1:])), place.name
