@@ -33,7 +33,7 @@ from cards import CLONE_NEWNET, NODE, ROOT, run  # noqa: E402
 from cri import Cri  # noqa: E402
 from cluster import CONTROLLERS, Cluster, certs  # noqa: E402
 from pods import Talk, is_ready  # noqa: E402
-from proc import Process, free_port, wait_for  # noqa: E402
+from proc import HANGS, Process, free_port, wait_for  # noqa: E402
 
 CNI = "/usr/lib/cni"  # where Debian's containernetworking-plugins are
 BRIDGE, PODS, ADDRESS = "biga0", "10.88.0.0/16", "10.88.0.1"
@@ -526,7 +526,9 @@ class Rig:
         config = self.rack.host.path("crictl.yaml")
         with open(config, "w", encoding="utf-8") as f:
             f.write(f"runtime-endpoint: {endpoint or self.endpoint}\n"
-                    f"image-endpoint: {endpoint or self.endpoint}\n")
+                    f"image-endpoint: {endpoint or self.endpoint}\n"
+                    # of each call; its own is 2 s
+                    f"timeout: {HANGS:.0f}\n")
         return [*self.rack.host.enter(), os.path.join(
             binaries("cri"), "crictl"), "--config", config]
 
