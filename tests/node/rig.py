@@ -240,6 +240,12 @@ class NodeCluster(Cluster):
         certs("server", self.path("pki"), "kubelet", "--san", ADDRESS,
               "--san", NODE)
 
+    def _controllers(self, features, names):
+        found = super()._controllers(features, names)
+        # what the kubelet itself says counts, however late
+        found.argv.append("--node-monitor-grace-period=10m")
+        return found
+
     def start_for_nodes(self, **more):
         """As start(), with what real nodes need of it."""
         cert = self.path("pki", self.NAME)
