@@ -13,6 +13,7 @@ Nothing of a rack is left when it ends, see keeper.py.
 """
 import concurrent.futures
 import ctypes
+import errno
 import hashlib
 import io
 import json
@@ -307,8 +308,12 @@ class Place:
         top = self.seen("var/lib")
         free = os.statvfs(top)
         size = free.f_bavail * free.f_bsize - leave_kib * 1024
-        with open(os.path.join(top, "filler"), "wb") as f:
-            f.write(bytes(max(0, size)))
+        try:
+            with open(os.path.join(top, "filler"), "wb") as f:
+                f.write(bytes(max(0, size)))
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise  # else others have written meanwhile
 
     def clear_disk(self):
         os.unlink(self.seen("var/lib/filler"))
