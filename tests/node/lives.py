@@ -53,7 +53,7 @@ def test_hooks(t, p):
                 "preStop": {"exec": {"command": [
                     "sh", "-c", "echo stopping >/proc/1/fd/1"]}}}),
             terminationGracePeriodSeconds=60)
-        assert p.k("logs", name) == "began\n"
+        p.said(name, "began\n")
         follow = p.r.talk("logs", "-f", name)
         follow.wait_text("began")
         p.gone(name)
@@ -87,7 +87,7 @@ def test_init(t, p):
                        "grep", "side", "/d/log"]}, failureThreshold=60)),
                 sh("echo two >>/d/log", "two", volumeMounts=mounts)],
             volumes=[{"name": "d", "emptyDir": {}}])
-        assert p.k("logs", name, "-c", "main") == "one\nside\ntwo\n"
+        p.said(name, "one\nside\ntwo\n", "-c", "main")
         found = p.r.pod(name)
         assert "running" in status_of(found, "side")["state"]
         assert status_of(found, "two")["state"]["terminated"]["reason"] == \
@@ -141,8 +141,12 @@ def test_job(t, p):
                 "metadata": made["metadata"], "spec": made["spec"]}}}])
         wait_for("it is complete", lambda: p.r.c.api.get(
             "jobs", "default", name)["status"].get("succeeded") == 3)
-        said = p.k("logs", "-l", f"job-name={name}")
-        assert said == "worked\n" * 3, said
+
+        def said():
+            got = p.k("logs", "-l", f"job-name={name}")
+            assert got == "worked\n" * 3, got
+            return True
+        wait_for("all have said so", said)
         p.k("delete", "job", name)
 
 

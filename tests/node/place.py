@@ -72,6 +72,16 @@ class Place:
     def sh(self, name, script, container="main"):
         return self.execute(name, "sh", "-c", script, container=container)
 
+    def said(self, name, text, *args):
+        """Until its log is that text: its runtime writes it when it has read
+        it, which may be later than what is told of the pod.  args: of
+        kubectl logs."""
+        def same():
+            got = self.k("logs", name, *args)
+            assert got == text, got
+            return True
+        wait_for(f"{name} has said {text!r}", same)
+
     def event(self, name, reason, text=""):
         """Until there is an Event of a Pod for that reason with that text;
         there may be others of the same reason, before and after it."""

@@ -10,6 +10,7 @@ import rig  # noqa: E402
 import cards  # noqa: E402
 import keeper  # noqa: E402
 from check import Checks  # noqa: E402
+from place import Place  # noqa: E402
 from pods import pod, sh  # noqa: E402
 from proc import start_time, wait_for  # noqa: E402
 
@@ -29,7 +30,7 @@ def test_pod(t, r):
         found = wait_for("it is ready", lambda: r.ready_pod("one"))
         assert found["status"]["podIP"].startswith("10.88."), found["status"]
         assert found["spec"]["nodeName"] == cards.NODE
-        assert r.c.kubectl("logs", "one") == "begun\n"
+        Place(r).said("one", "begun\n")
     with t.check("crictl sees it by the kubelet's endpoint"):
         assert "one" in r.crictl("pods"), r.crictl("pods")
     with t.check("kube-scheduler, kubelet and containerd are real"):
