@@ -24,9 +24,13 @@ def test_shown(t, p):
         said = p.k("get", "pod", name, "-o", "wide")
         assert found["status"]["podIP"] in said, said
         assert found["spec"]["nodeName"] in said, said
-        said = p.k("describe", "pod", name)
-        for word in ("Scheduled", "Created", "Started", "containerd://"):
-            assert word in said, said
+
+        def described():  # Events may come after what they tell
+            said = p.k("describe", "pod", name)
+            for word in ("Scheduled", "Created", "Started", "containerd://"):
+                assert word in said, said
+            return True
+        wait_for("it is described", described)
         p.gone(name)
 
 
@@ -43,7 +47,7 @@ def test_logs(t, p):
         assert p.k("logs", name, "-c", "main", "--tail=2").count("\n") == 2
         stamped = p.k("logs", name, "-c", "main", "--timestamps")
         assert re.match(r"\d{4}-\d\d-\d\dT[0-9:.]+Z (line|aside) 1\n", stamped)
-        assert p.k("logs", name, "-c", "other") == "other\n"
+        p.said(name, "other\n", "-c", "other")
     with t.check("logs -f ends with its container"):
         p.gone(name)
         assert follow.wait() == 0, follow.text
@@ -56,9 +60,13 @@ def test_restart(t, p):
             {"name": "d", "mountPath": "/d"}]),
             volumes=[{"name": "d", "emptyDir": {}}])
         wait_for("it has spoken", lambda: "second" in p.k("logs", name))
-        assert p.k("logs", "--previous", name) == "first\n"
-        status = status_of(p.r.pod(name))
-        assert status["restartCount"] == 1, status
+        p.said(name, "first\n", "--previous")
+
+        def again():  # the API server hears of it later than the log has it
+            status = status_of(p.r.pod(name))
+            assert status["restartCount"] == 1, status
+            return status
+        status = wait_for("it is told as started again", again)
         assert status["lastState"]["terminated"]["exitCode"] == 3, status
         p.gone(name)
 
@@ -99,7 +107,7 @@ def test_attach(t, p):
         talk.close_input()
         p.phase(name, "Succeeded")
         assert talk.wait() == 0, talk.text
-        assert p.k("logs", name) == "heard one\nheard two\nbye\n"
+        p.said(name, "heard one\nheard two\nbye\n")
         p.gone(name)
 
 
