@@ -20,7 +20,7 @@ from check import Checks  # noqa: E402
 from cri import Cri, field, varint  # noqa: E402
 from place import AtCard  # noqa: E402
 from pods import sh  # noqa: E402
-from proc import Ended, wait_for  # noqa: E402
+from proc import Ended, start_time, wait_for  # noqa: E402
 from watch import WENT, Watch  # noqa: E402
 
 FULL = bool(os.environ.get("NODE_FULL"))
@@ -108,7 +108,15 @@ class Points:
     def run_command(self, armed):
         ident = self.container()
         self.begin(armed)
-        self.talk(Cri(unix=self.r.way.socket).exec, ident, "true")
+        pid = self.r.way.process.pid
+        began = pid and start_time(pid)
+
+        def dead():  # the card may not be known to answer yet
+            if not pid or start_time(pid) != began:
+                return True
+            Cri(unix=self.r.way.socket).exec(ident, "true")
+            return False
+        self.talk(wait_for, "it dies", dead)
 
     def rotate(self, armed):
         """As the kubelet does when a log is long."""
