@@ -99,8 +99,8 @@ def test_given(t, p, name):
 def test_changes(t, p, name):
     with t.check("a ConfigMap's change arrives, whole: both keys or none"):
         script = "while :; do d=$(readlink /cm/..data); a=$(cat /cm/$d/a) " \
-            "b=$(cat /cm/$d/b); [ \"$a\" = 1 ] || [ -z \"$b\" ] || " \
-            "[ \"$a\" = \"$b\" ] || echo torn $a $b; " \
+            "b=$(cat /cm/$d/b); [ \"$a\" = 1 ] || [ -z \"$a\" ] || " \
+            "[ -z \"$b\" ] || [ \"$a\" = \"$b\" ] || echo torn $a $b; " \
             f"[ \"$a\" = {MANY} ] && exit 0; done 2>/dev/null"
         watch = p.r.talk("exec", name, "--", "sh", "-c", script)
         for n in range(2, MANY + 1):

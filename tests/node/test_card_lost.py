@@ -63,11 +63,14 @@ def test_evicted(t, r, place):
         wait_for("it is evicted", lambda: "deletionTimestamp" in
                  r.pod(old)["metadata"])
         place.event(old, "CardLostEvicted")
-        said = wait_for("biga ps says so", lambda: next(
-            (line for line in r.run_biga("ps").splitlines()
-             if line.startswith("default/" + old) and "CardLost" in line),
-            None))
-        assert " stopping " in said, said
+
+        def shown():
+            said = [line for line in r.run_biga("ps").splitlines()
+                    if line.startswith("default/" + old)]
+            assert any("CardLost" in line and " stopping " in line
+                       for line in said), said
+            return True
+        wait_for("biga ps says so", shown)
         assert "CardLost: " in r.run_biga("why", old)
         assert [line.split()[-1] for line in r.run_biga(
             "cards").splitlines() if card.id in line] == ["lost"]

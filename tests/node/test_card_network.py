@@ -49,7 +49,8 @@ def test_address(t, p, host):
                 f"hello from {name}\n"
             assert one["status"]["podIP"] in p.sh(name, "ip addr")
     with t.check("host pods reach them, and they host pods"):
-        near = host.up("near", sh(serve))
+        near = host.up("near", sh(
+            serve, readinessProbe=probes["readinessProbe"]))
         own = p.r.pod(near)["status"]["podIP"]
         for address in addresses:
             assert "hello" in host.sh(
