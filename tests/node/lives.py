@@ -58,7 +58,7 @@ def test_hooks(t, p):
         follow.wait_text("began")
         p.gone(name)
         follow.wait()
-        assert follow.text == "began\nstopping\ntold\n", follow.text
+        assert follow.log == "began\nstopping\ntold\n", follow.text
 
 
 def test_grace(t, p):

@@ -1,6 +1,7 @@
 """Pods as people write them, and kubectl commands that go on for a while."""
 import os
 import pty
+import re
 import subprocess
 import threading
 
@@ -51,6 +52,11 @@ def is_ready(found):
     raise AssertionError(f"has no condition: {found['status']}")
 
 
+# What the kubelet adds to a log that is followed, when the container was
+# removed before it has looked whether that still runs.
+REMOVED = re.compile(r"rpc error: code = NotFound desc = [^\n]*\n?\Z")
+
+
 class Talk:
     """A command that reads and writes for a while; terminal: on one."""
 
@@ -86,6 +92,11 @@ class Talk:
     def text(self):
         with self.lock:
             return self.got.decode("utf-8", "replace")
+
+    @property
+    def log(self):
+        """Of kubectl logs -f: what the container has said."""
+        return REMOVED.sub("", self.text)
 
     def write(self, text):
         os.write(self.to, text.encode())

@@ -235,7 +235,7 @@ class Standing:
         talk.end()
         self.p.gone(name)
         assert follow.wait() == 0
-        assert follow.text.endswith("heard me\ntold\n"), follow.text
+        assert follow.log.endswith("heard me\ntold\n"), follow.text
 
     VERBS = (new, service, config,  # the longest first
              shown, logs, execute, feed, attach, forward, copy, numbers)
