@@ -1,4 +1,5 @@
 """Pods as people write them, and kubectl commands that go on for a while."""
+import contextlib
 import os
 import pty
 import re
@@ -28,6 +29,45 @@ def pod(name, *containers, labels=None, annotations=None, **spec):
 
 # what a first process without a trap does not do: end on SIGTERM
 WAIT = "trap 'echo told; exit 0' TERM; while :; do sleep 1 & wait $!; done"
+
+
+# Of a script that counts in n: says the next line, but not while there is
+# /tmp/hold; then it tells how many it has said, see held().
+SAY = "if [ -e /tmp/hold ]; then echo $n >/tmp/held; " \
+    "else rm -f /tmp/held; n=$((n+1)); echo line $n; fi"
+
+
+@contextlib.contextmanager
+def held(place, found, log):
+    """A pod that says SAY says nothing, and all that it has said is in this
+    log of its runtime: a containerd that is killed when it has read a line
+    and not written it loses that line (docs/cards.md)."""
+    ident = status_of(found)["containerID"].split("//")[-1]
+    init = read(place.path("run", "io.containerd.runtime.v2.task", "k8s.io",
+                           ident, "init.pid"))
+    hold, told = (f"/proc/{init}/root/tmp/{name}" for name in ("hold", "held"))
+
+    def written():
+        n = read(told).strip()
+        assert n, "it has not told yet"
+        text = read(log)
+        assert text.endswith(f" line {n}\n") or n == "0" and not text, (
+            n, text[-80:])
+        return True
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(told)  # of an earlier time
+    with open(hold, "wb"):
+        pass
+    try:
+        wait_for("its log has all that it has said", written)
+        yield
+    finally:
+        os.unlink(hold)
+
+
+def read(name):
+    with open(name, encoding="utf-8") as f:
+        return f.read()
 
 
 def status_of(found, name="main"):

@@ -5,7 +5,7 @@ import re
 
 from cards import NODE
 from place import OnCard, Place
-from pods import WAIT, sh, status_of
+from pods import SAY, WAIT, held, sh, status_of
 from proc import wait_for
 from served import endpoints, raw
 from verbs import fetch
@@ -13,7 +13,7 @@ from verbs import fetch
 PAIR = "standing"
 COUNT = "mkdir /tmp/w; echo hello >/tmp/w/index.html; touch /tmp/well; " \
     "httpd -p 8080 -h /tmp/w; n=0; until [ -e /tmp/quiet ]; do " \
-    "n=$((n+1)); echo line $n; sleep 0.1; done; exec sleep 1000000"
+    f"{SAY}; sleep 0.1; done; exec sleep 1000000"
 LINE = re.compile(r"line (\d+)\n")
 
 
@@ -107,14 +107,24 @@ class Standing:
         return self.r.rack.host.path(
             "log", "pods", f"default_{self.name}_{self.uid}", "main", "0.log")
 
+    def own_log(self):
+        """That of its runtime."""
+        if not self.p.biga:
+            return self.log_file()
+        return self.where.seen("var/lib/biga/pods", self.uid, "logs",
+                               "main-0.log")
+
+    def held(self):
+        """While its runtime ends, see there."""
+        return held(self.where, self.r.pod(self.name), self.own_log())
+
     def end(self):
         """It says no more, and its log is the card's own to the last byte;
         what was copied long ago is a hole there."""
         self.p.execute(self.name, "touch", "/tmp/quiet")
         wait_for("it is quiet", lambda: "sleep 1000000" in self.p.execute(
             self.name, "ps", "-o", "args"))
-        own = self.where.seen("var/lib/biga/pods", self.uid, "logs",
-                              "main-0.log")
+        own = self.own_log()
 
         def equal():
             with open(own, "rb") as a, open(self.log_file(), "rb") as b:

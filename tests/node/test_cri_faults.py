@@ -10,10 +10,10 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import rig  # noqa: E402
 from check import Checks  # noqa: E402
 from place import OnCard, Place  # noqa: E402
-from pods import WAIT, sh, status_of  # noqa: E402
+from pods import SAY, WAIT, held, sh, status_of  # noqa: E402
 from proc import wait_for  # noqa: E402
 
-TALK = "n=0; while sleep 0.2; do n=$((n+1)); echo line $n; done"
+TALK = f"n=0; while sleep 0.2; do {SAY}; done"
 
 
 def restarts(r, name):
@@ -83,8 +83,11 @@ def test_card_runtime(t, r, card, names):
     node = card.card_of(r.pod(names[1]))
     with t.check("a card's containerd is killed and comes again: its pod "
                  "runs on"):
-        had = lines(r, names[1])
-        node.containerd.kill()
+        had, found = lines(r, names[1]), r.pod(names[1])
+        with held(node, found, node.seen(
+                "var/lib/biga/pods", found["metadata"]["uid"], "logs",
+                "main-0.log")):
+            node.containerd.kill()
         assert r.condition()[0] == "True", r.condition()
         node.start()
         wait_for("it goes on", lambda: lines(r, names[1]) > had + 5)

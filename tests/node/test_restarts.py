@@ -152,10 +152,14 @@ class Bench:
         self.turn = 0
 
     def end(self, parts, how):
-        for part in parts:
-            part.find(self.r).send(how)
-        for part in parts:
-            part.find(self.r).stop(told=True)
+        with contextlib.ExitStack() as stack:
+            for one in self.both:
+                if one.where.containerd in [p.find(self.r) for p in parts]:
+                    stack.enter_context(one.held())
+            for part in parts:
+                part.find(self.r).send(how)
+            for part in parts:
+                part.find(self.r).stop(told=True)
 
     def restart(self, parts, how):
         names = tuple(p.name for p in parts)
