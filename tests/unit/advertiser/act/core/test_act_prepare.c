@@ -236,7 +236,7 @@ static bool gets_stirred(const char *uid, bool stirred)
     return false;
 }
 
-/* Its events are. */
+/* Its events are, and it has begun to tell them. */
 static void until_believed(void)
 {
     bool live = false;
@@ -247,6 +247,8 @@ static void until_believed(void)
         live = r.a->places[0]->events.live;
         act_unlock(r.a);
     }
+    while (cardserver_calls(r.cards[0], "GetContainerEvents") == 0)
+        (void)poll(NULL, 0, 1);
 }
 
 Test(act_prepare, a_card_is_not_listed_in_vain_meanwhile)
