@@ -128,6 +128,11 @@ void clock_set_fake(int64_t ms)
     pthread_mutex_unlock(&waiters_lock);
 }
 
+bool clock_is_fake(void)
+{
+    return atomic_load_explicit(&fake_ms, memory_order_relaxed) >= 0;
+}
+
 size_t clock_waiting(int64_t *ret_next_ms)
 {
     size_t n = 0;

@@ -30,6 +30,9 @@ int64_t clock_parse_utc(const char *text);
  * and who begins to wait, waits until that is due; -1 is real time again.  Who
  * is due is woken.  The caller holds none of the locks that are waited with. */
 void clock_set_fake(int64_t ms);
+/* Tests: is it virtual?  Real time-outs, as those of libcurl, mean nothing
+ * then. */
+bool clock_is_fake(void);
 
 /* Tests: how many threads wait now while time is virtual, but those that were
  * woken for their time; and when the first of them is due (INT64_MAX: none). */

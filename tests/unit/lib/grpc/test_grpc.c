@@ -21,7 +21,7 @@
 
 enum {
     DEADLINE_MS = 120000, /* is not reached but in virtual time */
-    SOON_MS = 200,        /* is, by libcurl's own timer */
+    SOON_MS = 200,        /* is */
     /* what a fault may cost in memory: a reply of 16 MiB, in a buffer that
      * is being made larger, and what libcurl has beside it */
     MEMORY_KIB = 64 << 10,
@@ -437,18 +437,6 @@ Test(grpc, a_hostile_server_costs_one_call_with_tls)
 Test(grpc, a_hostile_server_costs_one_call_in_cleartext)
 {
     check_faults(false);
-}
-
-/* libcurl's timers know no virtual time: this waits. */
-Test(grpc, a_deadline_is_libcurls_too)
-{
-    struct place p;
-    virtual_begin();
-    place_init(&p, false);
-    h2_server_fault(p.server, H2_SILENT);
-    cr_expect_eq(ask(&p, SOON_MS), -ETIMEDOUT, "%s", p.err.text);
-    place_fini(&p);
-    virtual_end();
 }
 
 /* Until GOAWAY is there, which follows the answer. */
