@@ -186,8 +186,12 @@ Test(prep_hook, how_it_ends_is_told)
 
 Test(prep_hook, much_output_is_held_back)
 {
-    put_hook("loud", "i=0; while [ $i -lt 60 ]; do head -c 100000 /dev/zero;"
-                     "i=$((i+1)); sleep 0.01; done;"
+    /* it does not outrun who cuts it, nor is its last line cut away */
+    put_hook("loud", "size() { stat -c %s $L/state/hook-" CARD ".log; };"
+                     "more() { head -c 100000 /dev/zero;"
+                     " while [ $(size) -gt 2000000 ]; do sleep 0.01; done; };"
+                     "i=0; while [ $i -lt 60 ]; do more; i=$((i+1)); done;"
+                     "while [ $(size) -gt 1000000 ]; do more; done;"
                      "printf '\\na\\033[31mb\\001c\\n\\n  \\n'");
     struct prep_outcome o = run_hook("loud");
     expect_reason(o, "", "a?[31mb?c");
