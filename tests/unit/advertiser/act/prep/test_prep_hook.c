@@ -11,6 +11,7 @@
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "tests/lib/tmpdir.h"
+#include "tests/lib/virtual.h"
 
 #define PCI "0000:17:00.0"
 #define CARD "card-0000-17-00"
@@ -102,6 +103,17 @@ static void make(const char *name)
 static bool keep_and_make(void *ctx)
 {
     make(ctx);
+    return true;
+}
+
+/* A second of virtual time goes by, once, when the hook is that far. */
+static bool keep_and_age(void *ctx)
+{
+    static bool aged;
+    if (!aged && exists(ctx)) {
+        virtual_take(1000);
+        aged = true;
+    }
     return true;
 }
 
@@ -205,28 +217,45 @@ Test(prep_hook, much_output_is_held_back)
     expect_reason(run_hook("zeros"), "", " ms");
 }
 
-Test(prep_hook, its_deadline_ends_all_of_it)
+/* "fifo", which hooks hold open; the end that sees when none does any more. */
+static int make_fifo(void)
 {
-    struct prep_outcome o;
-    struct error err = {0};
-    cleanup_free char *fifo = in_lab("fifo");
-    cr_assert_eq(mkfifo(fifo, 0600), 0);
-    cleanup_fd int fd = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    cleanup_free char *path = in_lab("fifo");
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     cr_assert_geq(fd, 0);
-    put_hook("slow", "exec 3>$L/fifo; sleep 600 & echo waiting; sleep 600");
-    cr_assert_eq(run_for("slow", 300, NULL, &o, &err), 0, "%s", err.text);
-    expect_reason(o, "HookTimedOut", "killed after 300 ms: waiting");
-    cr_expect_eq(o.signal, SIGKILL);
+    return fd;
+}
+
+static void expect_closed(int fd)
+{
     struct pollfd end = {.fd = fd};
     cr_expect_eq(poll(&end, 1, PATIENCE_MS), 1, "a process of it went on");
     cr_expect_eq(end.revents, POLLHUP);
 }
 
+Test(prep_hook, its_deadline_ends_all_of_it)
+{
+    struct prep_outcome o;
+    struct error err = {0};
+    cleanup_fd int fd = make_fifo();
+    put_hook("slow", "exec 3>$L/fifo; sleep 600 & echo waiting; touch $L/up;"
+                     "sleep 600");
+    virtual_begin();
+    cr_assert_eq(run_with("slow", 300, keep_and_age, "up", &o, &err), 0, "%s",
+                 err.text);
+    virtual_end();
+    expect_reason(o, "HookTimedOut", "killed after 300 ms: waiting");
+    cr_expect_eq(o.signal, SIGKILL);
+    expect_closed(fd);
+}
+
 Test(prep_hook, what_it_leaves_behind_ends_with_it)
 {
-    put_hook("forks", "(sleep 1; touch $L/later) & exit 0");
+    cleanup_fd int fd = make_fifo();
+    put_hook("forks", "exec 4>$L/fifo; (sleep 600; touch $L/later) & exit 0");
     expect_reason(run_hook("forks"), "", "took");
-    (void)poll(NULL, 0, 1300);
+    expect_closed(fd);
     cr_expect_not(exists("later"));
     /* who leaves the group stays, and is in nobody's way */
     put_hook("daemon", "setsid sh -c 'touch $0/up; sleep 30' \"$L\" &"
@@ -362,7 +391,10 @@ Test(prep_hook, one_that_outlives_us_has_a_deadline)
     put_hook("hang", "touch $L/up; sleep 60; touch $L/later");
     put_hook("next", "touch $L/next");
     die_while_running("hang", "up");
-    cr_assert_eq(run_for("next", 500, NULL, &o, &err), 0, "%s", err.text);
+    virtual_begin();
+    cr_assert_eq(run_with("next", 500, keep_and_age, "up", &o, &err), 0, "%s",
+                 err.text);
+    virtual_end();
     expect_reason(o, "", "how the hook before it ended is not known");
     cr_expect(exists("next"));
 }
