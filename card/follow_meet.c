@@ -222,17 +222,23 @@ int follow_meet_wait(struct follow_meet *m, struct follow_file *files, size_t n,
 {
     uint64_t seq;
     const char *list;
+    bool begun = false;
     cleanup_free char *text = xmalloc(SLOT_MAX);
     int64_t come_ns = follow_now_ns() + (int64_t)COME_MS * 1000000;
     cleanup_fd int slot = m->start == FOLLOW_FIRST ? -1
                                                    : slot_open(m, m->seq - 1);
     while (m->start != FOLLOW_FIRST) {
-        bool left = is_free(slot);
+        /* free before it was seen begun, it may be begun since then */
+        bool left = begun && is_free(slot);
         read_text(slot, text, SLOT_MAX);
         enum before found = before_parse(m, text, &list);
         if (found == BEFORE_DONE) {
             take_over(list, files, n);
             break;
+        }
+        if (found == BEFORE_BEGUN && !begun) {
+            begun = true;
+            continue;
         }
         /* it may be the second to start, and what it writes not be there */
         bool over = found == BEFORE_NONE ? follow_now_ns() > come_ns
