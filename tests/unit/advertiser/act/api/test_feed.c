@@ -209,6 +209,16 @@ static bool asked_more_than(const char *number)
     return more;
 }
 
+/* Its question is one for news, and there are none. */
+static bool waits(const char *ignored)
+{
+    (void)ignored;
+    pthread_mutex_lock(&ext.lock);
+    bool parked = ext.parked != NULL;
+    pthread_mutex_unlock(&ext.lock);
+    return parked;
+}
+
 static void print_told(void)
 {
     pthread_mutex_lock(&ext.lock);
@@ -317,7 +327,7 @@ Test(feed, an_outage_ends_nothing)
     }
     /* the same version again is no news, whatever else it says */
     say(200, 200, ANSWER("200", P("u1", "a", CARD, "")));
-    until_asked_more(1);
+    UNTIL(waits, "");
     say(201, 200, ANSWER("200", ""));
     until_asked_more(2);
     cr_expect(!is_stopping("u1"));
@@ -467,15 +477,6 @@ Test(feed, what_comes_later_is_asked_for)
     UNTIL(is_there, "u2");
     cr_expect(!is_stopping("u1"));
     UNTIL(asks_for_news, "it lacks nothing");
-}
-
-static bool waits(const char *ignored)
-{
-    (void)ignored;
-    pthread_mutex_lock(&ext.lock);
-    bool parked = ext.parked != NULL;
-    pthread_mutex_unlock(&ext.lock);
-    return parked;
 }
 
 /* The extender has no answer that would have it: its next start may. */
