@@ -167,8 +167,10 @@ Test(act_calls, logs_of_a_pod_that_was_deleted_are_not)
     begin("helper");
     cr_assert(actrig_live(&r, 0, "biga-helper-card-0", 2));
     cardserver_exec(r.cards[0], 0, "a secret\n", "next=40\n");
+    cardserver_hold(r.cards[0], "StopContainer", true); /* it ends later */
     cr_assert_eq(actuator_end(r.a, "x", 30, &err), 0, "%s", err.text);
     cr_assert_eq(actuator_unwant(r.a, "x", 0, &err), 0, "%s", err.text);
+    cardserver_hold(r.cards[0], "StopContainer", false);
     cr_assert(actrig_reach(&r, "x", ACT_GONE));
     cr_assert_eq(actuator_forget(r.a, "x", &err), 0, "%s", err.text);
     cr_assert_eq(logs("x", 0, &text, &next, &err), -ENOENT);
