@@ -430,6 +430,18 @@ static double read_timed(const char *what, const struct str *text,
     return s;
 }
 
+/* The shortest of three: what else the machine does is not meant. */
+static double read_best(const char *what, const struct str *text,
+                        size_t n_hosts)
+{
+    double best = 1e9;
+    for (unsigned i = 0; i < 3; i++) {
+        double s = read_timed(what, text, n_hosts);
+        best = s < best ? s : best;
+    }
+    return best;
+}
+
 /* 100,000 hosts, 40 on a leaf, 50 leaves on a spine, eight rails in JSON. */
 Test(fabric, a_hundred_thousand_hosts)
 {
@@ -471,9 +483,9 @@ Test(fabric, a_hundred_thousand_hosts)
     }
     str_add(&labels, "]}");
     str_add(&json, "]}");
-    double s = read_timed("slurm", &slurm, 100000);
-    s += read_timed("labels", &labels, 100000);
-    s += read_timed("ib", &ib, 100000);
-    s += read_timed("json", &json, 100000);
+    double s = read_best("slurm", &slurm, 100000);
+    s += read_best("labels", &labels, 100000);
+    s += read_best("ib", &ib, 100000);
+    s += read_best("json", &json, 100000);
     cr_expect_lt(s, 20, "each takes about a second, and none the square");
 }
