@@ -15,7 +15,8 @@ struct waiter {
     pthread_cond_t *wake;
     pthread_mutex_t *lock;
     int64_t due_ms;
-    bool woken;
+    bool woken;    /* for its time */
+    bool signaled; /* or another of that condition was, and it is not */
 };
 
 /* Taken after the lock of who waits.  clock_set_fake() has it first and only
@@ -63,10 +64,30 @@ static bool wait_real(pthread_cond_t *wake, pthread_mutex_t *lock,
     return pthread_cond_timedwait(wake, lock, &due) == 0;
 }
 
+/* With the waiters' lock: one that waits for that. */
+static struct waiter *find_waiter(const pthread_cond_t *wake, bool signaled)
+{
+    struct waiter *w = waiters;
+    while (w && (w->wake != wake || w->woken || w->signaled != signaled))
+        w = w->next;
+    return w;
+}
+
+/* Which of those that wait has a signal is known when it has left. */
+static void leave(struct waiter *me)
+{
+    struct waiter **at = &waiters, *other;
+    while (*at != me)
+        at = &(*at)->next;
+    *at = me->next;
+    other = me->woken || me->signaled ? NULL : find_waiter(me->wake, true);
+    if (other)
+        other->signaled = false;
+}
+
 /* Until clock_set_fake() or a signal wakes it. */
 static bool wait_virtual(struct waiter *me)
 {
-    struct waiter **at = &waiters;
     pthread_mutex_lock(&waiters_lock);
     /* it may have become real or later since it was looked at */
     bool due = atomic_load(&fake_ms) >= me->due_ms;
@@ -80,9 +101,7 @@ static bool wait_virtual(struct waiter *me)
     pthread_mutex_unlock(&waiters_lock);
     (void)pthread_cond_wait(me->wake, me->lock);
     pthread_mutex_lock(&waiters_lock);
-    while (*at != me)
-        at = &(*at)->next;
-    *at = me->next;
+    leave(me);
     due = atomic_load(&fake_ms) >= me->due_ms;
     pthread_mutex_unlock(&waiters_lock);
     return !due;
@@ -94,6 +113,32 @@ bool clock_wait(pthread_cond_t *wake, pthread_mutex_t *lock, int64_t due_ms)
         return wait_real(wake, lock, due_ms);
     struct waiter me = {.wake = wake, .lock = lock, .due_ms = due_ms};
     return wait_virtual(&me);
+}
+
+static void note_signal(const pthread_cond_t *wake, bool all)
+{
+    struct waiter *w;
+    if (!clock_is_fake())
+        return;
+    pthread_mutex_lock(&waiters_lock);
+    while ((w = find_waiter(wake, false))) {
+        w->signaled = true;
+        if (!all)
+            break;
+    }
+    pthread_mutex_unlock(&waiters_lock);
+}
+
+void clock_wake_one(pthread_cond_t *wake)
+{
+    note_signal(wake, false);
+    (void)pthread_cond_signal(wake);
+}
+
+void clock_wake_all(pthread_cond_t *wake)
+{
+    note_signal(wake, true);
+    (void)pthread_cond_broadcast(wake);
 }
 
 /* With the waiters' lock: false when one holds its lock, so that it cannot be
@@ -139,7 +184,7 @@ size_t clock_waiting(int64_t *ret_next_ms)
     *ret_next_ms = INT64_MAX;
     pthread_mutex_lock(&waiters_lock);
     for (const struct waiter *w = waiters; w; w = w->next) {
-        if (w->woken)
+        if (w->woken || w->signaled)
             continue;
         n++;
         if (w->due_ms < *ret_next_ms)

@@ -19,6 +19,12 @@ void clock_wait_init(pthread_cond_t *ret_wake);
  * is never.  False when the time has come; true may be spurious, too. */
 bool clock_wait(pthread_cond_t *wake, pthread_mutex_t *lock, int64_t due_ms);
 
+/* With the lock of those who wait: as pthread_cond_signal() and _broadcast(),
+ * but in virtual time whoever is woken waits no more from then on, not only
+ * when it runs (clock_waiting()). */
+void clock_wake_one(pthread_cond_t *wake);
+void clock_wake_all(pthread_cond_t *wake);
+
 /* Wall time in seconds since 1970 as RFC 3339 has it, in UTC without a
  * fraction: "2026-01-02T03:04:05Z"; the number itself when it is no year. */
 enum { CLOCK_UTC_MAX = 32 };
@@ -35,7 +41,8 @@ void clock_set_fake(int64_t ms);
 bool clock_is_fake(void);
 
 /* Tests: how many threads wait now while time is virtual, but those that were
- * woken for their time; and when the first of them is due (INT64_MAX: none). */
+ * woken for their time or by clock_wake_*(); and when the first of them is due
+ * (INT64_MAX: none). */
 size_t clock_waiting(int64_t *ret_next_ms);
 /* Tests: wall time is `s` seconds later than it is. */
 void clock_set_wall_ahead(int64_t s);

@@ -131,6 +131,60 @@ Test(clock, who_waits_is_told_that_time_is_real_again, .timeout = 180)
     waiter_fini(&s.w);
 }
 
+/* Wait for one condition, as often as it takes. */
+static void *wait_until_set(void *ctx)
+{
+    struct waiter *w = ctx;
+    pthread_mutex_lock(&w->lock);
+    while (!w->set)
+        (void)clock_wait(&w->wake, &w->lock, 2000);
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+/* With the lock, so that whoever is woken cannot run. */
+static void expect_waiting(size_t n, const char *when)
+{
+    int64_t next;
+    cr_expect_eq(clock_waiting(&next), n, "%s", when);
+    cr_expect_eq(next, n ? 2000 : INT64_MAX, "%s", when);
+}
+
+Test(clock, who_was_woken_waits_no_more, .timeout = 180)
+{
+    enum { N_THREADS = 3 };
+    struct waiter w, other;
+    pthread_t threads[N_THREADS];
+    waiter_init(&w);
+    waiter_init(&other);
+    clock_set_fake(1000);
+    for (int i = 0; i < N_THREADS; i++)
+        cr_assert_eq(pthread_create(&threads[i], NULL, wait_until_set, &w), 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        await_waiting(N_THREADS, 2000); /* whoever ran waits again */
+        pthread_mutex_lock(&w.lock);
+        clock_wake_one(&other.wake);
+        expect_waiting(N_THREADS, "another's signal");
+        clock_wake_one(&w.wake);
+        expect_waiting(N_THREADS - 1, "a signal");
+        if (i % 2)
+            clock_wake_all(&w.wake);
+        expect_waiting(i % 2 ? 0 : N_THREADS - 1, "all or none");
+        clock_wake_one(&w.wake);
+        expect_waiting(i % 2 ? 0 : N_THREADS - 2, "another signal");
+        pthread_mutex_unlock(&w.lock);
+    }
+    pthread_mutex_lock(&w.lock);
+    w.set = true;
+    clock_wake_all(&w.wake);
+    pthread_mutex_unlock(&w.lock);
+    for (int i = 0; i < N_THREADS; i++)
+        (void)pthread_join(threads[i], NULL);
+    clock_set_fake(-1);
+    waiter_fini(&other);
+    waiter_fini(&w);
+}
+
 Test(clock, utc_is_written_and_read)
 {
     static const int64_t times[] = {0, 1, 1767323045, 4102444799};
