@@ -128,11 +128,11 @@ static bool threads_end(struct actuator *a)
     a->stopping = true;
     a->changed = NULL;
     for (size_t i = 0; i < a->n_places; i++) {
-        (void)pthread_cond_broadcast(&a->places[i]->wake);
-        (void)pthread_cond_broadcast(&a->places[i]->work);
+        clock_wake_all(&a->places[i]->wake);
+        clock_wake_all(&a->places[i]->work);
     }
     events_wake(a);
-    (void)pthread_cond_broadcast(&a->news);
+    clock_wake_all(&a->news);
     while (a->n_threads > 0 && clock_ms() < end)
         (void)clock_wait(&a->news, &a->lock, end);
     bool ended = a->n_threads == 0, any = a->has_ended;

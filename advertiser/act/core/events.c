@@ -146,7 +146,7 @@ static LOCKED void list_soon(struct place *p)
         return;
     }
     p->events.stirred_ms = now;
-    (void)pthread_cond_signal(&p->wake);
+    clock_wake_one(&p->wake);
 }
 
 void events_attend(struct place *p, const struct pod_entry *e)
@@ -202,7 +202,7 @@ static LOCKED void calm_down(struct place *p, int64_t now)
     p->events.live = false;
     if (p->list_ms > now + PLACE_LIST_MS)
         p->list_ms = now + PLACE_LIST_MS;
-    (void)pthread_cond_signal(&p->wake);
+    clock_wake_one(&p->wake);
 }
 
 static LOCKED void note_end(struct stream *s, int code, const struct error *err)
@@ -290,7 +290,7 @@ static int64_t tend_stream(struct stream *s, int64_t now)
         return s->stood_ms + STANDS_MS;
     e->live = true;
     e->stirred_ms = now;
-    (void)pthread_cond_signal(&s->p->wake);
+    clock_wake_one(&s->p->wake);
     return now + TURN_MS;
 }
 

@@ -80,11 +80,11 @@ int64_t place_due(struct place *p)
 void place_wake(struct place *p)
 {
     struct actuator *a = p->a;
-    (void)pthread_cond_signal(&p->wake);
+    clock_wake_one(&p->wake);
     if (!place_works(p) || place_due(p) > clock_ms())
         return;
     if (p->n_idle > 0)
-        (void)pthread_cond_signal(&p->work);
+        clock_wake_one(&p->work);
     else if (p->n_workers < PLACE_WORKERS && act_thread(a, a->worker, p))
         p->n_workers++;
 }

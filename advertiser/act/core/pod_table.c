@@ -9,6 +9,7 @@
 #include "advertiser/act/core/threads.h"
 #include "advertiser/act/pod/files.h"
 #include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "lib/io/failpoint.h"
 #include "lib/io/log.h"
 
@@ -188,7 +189,7 @@ void pod_entry_publish(struct actuator *a, struct pod_entry *e)
     e->m.changed = false;
     e->version = ++a->version;
     if (here) /* it lists more often while a pod comes or goes */
-        (void)pthread_cond_signal(&here->wake);
+        clock_wake_one(&here->wake);
     for (size_t i = 0; i < a->n_entries; i++) {
         struct pod_entry *other = a->entries[i];
         struct place *p = place_find(a, other->intent->place);

@@ -51,7 +51,7 @@ void prober_remove_place(struct place *p)
     (void)snprintf(p->reason, sizeof p->reason,
                    "it is not in this node any more");
     place_publish(p);
-    (void)pthread_cond_signal(&p->wake);
+    clock_wake_one(&p->wake);
 }
 
 /* --- what is listed ----------------------------------------------------- */
@@ -480,6 +480,6 @@ struct place *prober_set_place(struct actuator *a, const struct act_place *what)
     }
     if (!p->prober && (runs || host)) /* else there is nothing to do */
         p->prober = act_thread(a, prober_thread, p);
-    (void)pthread_cond_signal(&p->wake);
+    clock_wake_one(&p->wake);
     return p;
 }

@@ -2,11 +2,12 @@
 
 #include <string.h>
 
+#include "lib/io/clock.h"
 #include "lib/io/log.h"
 
 void act_notify(struct actuator *a)
 {
-    (void)pthread_cond_broadcast(&a->news);
+    clock_wake_all(&a->news);
     if (a->changed)
         a->changed(a->ctx);
 }
@@ -36,7 +37,7 @@ void act_thread_ends(struct actuator *a)
     a->ended = pthread_self();
     a->has_ended = true;
     a->n_threads--;
-    (void)pthread_cond_broadcast(&a->news);
+    clock_wake_all(&a->news);
     act_unlock(a);
     if (other)
         (void)pthread_join(before, NULL);

@@ -508,8 +508,8 @@ void *worker_thread(void *arg)
     while (place_works(p) && work_once(&w, &idle_end))
         ;
     p->n_workers--;
-    (void)pthread_cond_signal(
-        &p->wake); /* the prober starts a worker when something is due */
+    /* the prober starts a worker when something is due */
+    clock_wake_one(&p->wake);
     act_unlock(a);
     connection_close(&w.c);
     act_lock(a);
