@@ -365,11 +365,12 @@ Test(act_prepare, who_waits_for_functions_is_woken_by_a_failure)
 Test(act_prepare, who_waits_for_functions_is_woken_by_an_orphans_end)
 {
     begin_functions();
-    r.config.orphan_grace_ms = 1500;
+    r.config.orphan_grace_ms = 15000; /* so that it ends after the refusal */
     actrig_stray(&r, 0, "nobody");
     actrig_open(&r);
     wait_health(ACT_READY);
     want_in_vain("y");
+    cr_assert_gt(waits_ms("y"), 30000);
     cr_assert(actrig_live(&r, 0, "nobody", 0));
     cr_assert(actrig_reach(&r, "y", ACT_RUNNING));
     actrig_fini(&r);
