@@ -59,6 +59,8 @@ static void copy_config(struct serve *s, const struct serve_config *from)
                                     .allowed = c->host_paths,
                                     .n_allowed = c->n_host_paths};
     c->places = NULL;
+    c->fresh_ms = c->fresh_ms ? c->fresh_ms : SERVE_FRESH_MS;
+    c->status_ms = c->status_ms ? c->status_ms : SERVE_STATUS_MS;
     s->home_url = xasprintf("unix://%s", c->home);
 }
 

@@ -43,9 +43,10 @@ struct serve_config {
     bool has_network; /* remotes make networks for pods */
     bool own_dns;     /* they have name servers of their own */
     int64_t timeout_ms, pull_timeout_ms;
-    struct image_rules images; /* when images on remotes go */
-    int64_t probe_ms, lost_ms; /* of remotes; 0: as health.h has it */
-    int64_t collect_ms;        /* between looks at images; 0: COLLECT_MS */
+    struct image_rules images;   /* when images on remotes go */
+    int64_t probe_ms, lost_ms;   /* of remotes; 0: as health.h has it */
+    int64_t collect_ms;          /* between looks at images; 0: COLLECT_MS */
+    int64_t fresh_ms, status_ms; /* 0: SERVE_FRESH_MS, SERVE_STATUS_MS */
     const struct act_place *places;
     size_t n_places; /* at most SERVE_REMOTES_MAX */
 };

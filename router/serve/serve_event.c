@@ -127,7 +127,8 @@ void serve_event_exited(struct far *far, const char *id)
     struct kept *k = keep_find(far->s->keep, id);
     if (k && event_feed_is_read(far->s->events)) {
         /* lists of before have been told with it running */
-        (void)remote_fresh(far->remote, clock_ms() + SERVE_FRESH_MS, NULL);
+        (void)remote_fresh(far->remote, clock_ms() + far->s->config.fresh_ms,
+                           NULL);
         put(far, id, k->sandbox_id, CRI_EVENT_STOPPED);
     }
     kept_unref(k);

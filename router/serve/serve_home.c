@@ -13,13 +13,14 @@ static int ask(struct serve *s, enum method_id method, const char *id,
     cleanup_str struct str request = STR_INIT(REQUEST_TEXT_MAX);
     struct cri_bytes reply = {0};
     struct line line;
-    int r = lines_take(s->home_lines, clock_ms() + SERVE_STATUS_MS, &line, err);
+    int64_t ms = s->config.status_ms;
+    int r = lines_take(s->home_lines, clock_ms() + ms, &line, err);
     if (r < 0)
         return r;
     proto_add_text(&request, CRI_ContainerStatusRequest_container_id, id);
     r = cri_call(line.cri, method_get(method)->path,
                  (struct cri_bytes){str_text(&request), request.size},
-                 SERVE_STATUS_MS, &reply, err);
+                 (unsigned)ms, &reply, err);
     int code = cri_end(line.cri)->code;
     *ret_has =
         r == 0 &&

@@ -59,7 +59,7 @@ static int check_arch(struct job *j, struct error *err)
 {
     struct cri_image found = {0};
     struct line line;
-    unsigned ms = job_left_ms(j, SERVE_STATUS_MS);
+    unsigned ms = job_left_ms(j, j->s->config.status_ms);
     int r = lines_take(j->far->lines, INT64_MAX, &line, err);
     if (r < 0)
         return r;

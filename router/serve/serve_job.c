@@ -171,7 +171,7 @@ int job_call(struct job *j, const struct str *request, unsigned ms,
 
 void job_settle(struct job *j, const char *id)
 {
-    int64_t due = clock_ms() + job_left_ms(j, SERVE_FRESH_MS);
+    int64_t due = clock_ms() + job_left_ms(j, j->s->config.fresh_ms);
     if (j->made[0])
         serve_made(j->far, j->made);
     remote_touch(j->far->remote, id);

@@ -52,8 +52,8 @@ static int raw_status(struct job *j, struct str *ret_reply, struct error *err)
         return 0;
     proto_add_text(&request, CRI_ContainerStatusRequest_container_id,
                    j->req.id);
-    return job_call(j, &request, job_left_ms(j, SERVE_STATUS_MS), ret_reply,
-                    err);
+    return job_call(j, &request, job_left_ms(j, j->s->config.status_ms),
+                    ret_reply, err);
 }
 
 static int status_told(struct job *j, struct proto_bytes raw, struct str *reply,
@@ -130,7 +130,7 @@ static int raw_stats(struct job *j, struct str *ret_raw, struct error *err)
     struct grpc_end e = {.code = -1};
     if (j->m->id == METHOD_CONTAINER_STATS)
         str_add_n(&request, message.data, message.size);
-    ask = job_ask(j, &request, job_left_ms(j, SERVE_STATUS_MS));
+    ask = job_ask(j, &request, job_left_ms(j, j->s->config.status_ms));
     if (j->m->id == METHOD_POD_SANDBOX_STATS)
         ask.method = method_get(METHOD_LIST_CONTAINER_STATS);
     int r = remote_call(j->far->remote, &ask, ret_raw, &e, err);
