@@ -541,6 +541,7 @@ Test(serve, counts_what_it_does)
     struct rig r;
     struct error err;
     char pod[CRI_ID_MAX + 1], id[CRI_ID_MAX + 1];
+    enum { READY = 5 };
     open_rig(&r);
     cr_assert_eq(run(&r, "h", "", NULL, id, &err), 0, "%s", err.text);
     make(&r, pod, id);
@@ -561,6 +562,8 @@ Test(serve, counts_what_it_does)
         "biga_cri_streams 0\n",
         "biga_cri_volumes_total{result=\"delivered\"} 0\n",
     };
+    while (!tells(&r, lines[READY])) /* nothing has waited for that one */
+        (void)sched_yield();
     for (size_t i = 0; i < ARRAY_LEN(lines); i++)
         cr_expect(tells(&r, lines[i]), "%s", lines[i]);
     close_rig(&r);
