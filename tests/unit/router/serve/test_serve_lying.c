@@ -10,7 +10,7 @@
 #include "router/wire/fields.h"
 #include "tests/lib/router/lyingrig.h"
 
-TestSuite(lying, .timeout = 180);
+TestSuite(lying, .timeout = 600);
 
 /* --- ids -----------------------------------------------------------------------
  */
@@ -172,14 +172,25 @@ static void add_list(const struct lyingrig *r, enum list_lie which,
         proto_add_bytes(out, 1, (struct proto_bytes){"\x0a\x02\xff\xfe", 4});
 }
 
+/* As lyingrig_wait_asked(); where something was changed, the router looks at
+ * once. */
+static void have_it_listed(struct lyingrig *r)
+{
+    unsigned from = runtimeserver_calls(r->cards[0], "ListPodSandbox");
+    while (runtimeserver_calls(r->cards[0], "ListPodSandbox") < from + 2) {
+        (void)lyingrig_call_id(r, "StartContainer", r->container);
+        (void)poll(NULL, 0, 2);
+    }
+}
+
 Test(lying, lists_tell_of_others_nothing)
 {
     struct lyingrig r;
-    lyingrig_open(&r);
     for (enum list_lie i = 0; i < LIST_LIES; i++) {
+        lyingrig_open(&r); /* one that lies often is asked seldom */
         add_list(&r, i, &r.lie.reply);
         lyingrig_lie(&r, "ListPodSandbox", 0);
-        lyingrig_wait_asked(&r, "ListPodSandbox");
+        have_it_listed(&r);
         for (int k = 0; k < 2; k++) {
             size_t n = lyingrig_count(&r, "ListPodSandbox");
             cr_assert(n == 3 || (n == 2 && !lyingrig_says(&r, r.pod)),
@@ -190,9 +201,8 @@ Test(lying, lists_tell_of_others_nothing)
             cr_assert_eq(lyingrig_call_id(&r, "PodSandboxStatus", r.host), 0,
                          "%s", r.text);
         }
-        lyingrig_be_honest(&r);
+        lyingrig_close(&r);
     }
-    lyingrig_close(&r);
 }
 
 /* --- statuses --------------------------------------------------------------------
