@@ -120,9 +120,12 @@ static void start(struct lyingrig *r)
         .helper_image = "biga-card:1",
         .card_dir = "/var/lib/biga",
         .hooks = "",
-        .timeout_ms = 10000,
-        .pull_timeout_ms = 10000,
+        .timeout_ms = LYINGRIG_MS,
+        .pull_timeout_ms = LYINGRIG_MS,
         .probe_ms = 100,
+        .lost_ms = 4 * LYINGRIG_MS, /* four times what a probe may take */
+        .fresh_ms = LYINGRIG_MS,
+        .status_ms = LYINGRIG_MS,
         .places = r->places,
         .n_places = LYINGRIG_CARDS,
     };

@@ -8,7 +8,12 @@
 #include "tests/lib/grpc/rpcclient.h"
 #include "tests/lib/router/runtimeserver.h"
 
-enum { LYINGRIG_CARDS = 2, LYINGRIG_ID = 65, LYINGRIG_ROOM = 32 << 20 };
+enum {
+    LYINGRIG_CARDS = 2,
+    LYINGRIG_ID = 65,
+    LYINGRIG_ROOM = 32 << 20,
+    LYINGRIG_MS = 60000, /* for any call: a card that is only slow stays */
+};
 
 /* What the first card says in place of its answer to one method. */
 struct lyingrig_lie {

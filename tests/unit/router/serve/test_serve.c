@@ -18,7 +18,11 @@
 #include "tests/lib/router/runtimeserver.h"
 #include "tests/lib/tmpdir.h"
 
-enum { CALL_MS = 60000, LATER_S = 10 };
+enum {
+    CALL_MS = 60000,
+    FROZEN_MS = 2000, /* of one that a card that is frozen has to answer */
+    LATER_S = 10,
+};
 
 /* A home, two cards, and the router between them and a kubelet. */
 struct rig {
@@ -55,10 +59,13 @@ static void start(struct rig *r)
         .helper_image = "biga-card:1",
         .card_dir = "/var/lib/biga",
         .hooks = "",
-        .timeout_ms = 10000,
-        .pull_timeout_ms = 10000,
+        .timeout_ms = CALL_MS,
+        .pull_timeout_ms = CALL_MS,
         .images = {.high = 85, .low = 80},
         .probe_ms = 100,
+        .lost_ms = 4 * CALL_MS, /* four times what a probe may take */
+        .fresh_ms = CALL_MS,
+        .status_ms = CALL_MS,
         .collect_ms = 20,
         .places = r->places,
         .n_places = 2,
@@ -368,7 +375,7 @@ Test(serve, what_is_on_a_card_that_was_not_heard_yet_is_told)
     remove_views(&r);
     start(&r);
     check_running(&r, id);
-    cr_assert_lt(cri_stop_sandbox(r.kubelet_side, pod, CALL_MS, &err), 0);
+    cr_assert_lt(cri_stop_sandbox(r.kubelet_side, pod, FROZEN_MS, &err), 0);
     cardserver_freeze(r.cards[0], false);
     close_rig(&r);
 }
@@ -647,7 +654,7 @@ Test(serve, a_card_that_is_frozen_keeps_nobody_waiting)
     cr_assert_eq(run(&r, "c", "xpu", "card-0000-11-00", home_id, &err), 0, "%s",
                  err.text);
     cr_assert_eq(n_listed(&r), 3);
-    int e = cri_stop_sandbox(r.kubelet_side, id, CALL_MS, &err);
+    int e = cri_stop_sandbox(r.kubelet_side, id, FROZEN_MS, &err);
     cr_assert_lt(e, 0, "its own calls fail");
     cr_assert_neq(e, -ENOENT, "and never as if it were gone");
     cardserver_freeze(r.cards[0], false);
