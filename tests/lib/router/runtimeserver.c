@@ -31,6 +31,7 @@ struct method_state {
 /* A call that waits to be thawed. */
 struct held {
     struct held *next;
+    const struct method_state *method;
     int64_t due_ms; /* its client gives up */
 };
 struct runtimeserver {
@@ -38,7 +39,8 @@ struct runtimeserver {
     struct h2_config config;
     char *socket; /* NULL: TLS */
     pthread_mutex_t lock;
-    pthread_cond_t thawed;
+    pthread_cond_t thawed; /* or what happens there, or its end */
+    pthread_cond_t left;   /* one of them waits no more */
     struct object objects[RUNTIMESERVER_OBJECTS];
     struct method_state methods[METHODS_MAX];
     size_t n_methods;
@@ -374,7 +376,7 @@ static struct method_state *state_of(struct runtimeserver *s, const char *name)
 static void wait_thawed(struct runtimeserver *s, const struct method_state *m)
 {
     unsigned ms = h2_server_deadline_ms();
-    struct held me = {s->held, ms ? clock_ms() + ms : INT64_MAX};
+    struct held me = {s->held, m, ms ? clock_ms() + ms : INT64_MAX};
     struct held **at = &s->held;
     s->held = &me;
     while ((s->frozen || m->held) && !s->ending)
@@ -382,6 +384,19 @@ static void wait_thawed(struct runtimeserver *s, const struct method_state *m)
     while (*at != &me)
         at = &(*at)->next;
     *at = me.next;
+    pthread_cond_broadcast(&s->left);
+}
+
+/* Those that may go on do so: none counts as waiting any more. */
+static void thaw(struct runtimeserver *s)
+{
+    pthread_cond_broadcast(&s->thawed);
+    for (const struct held *h = s->held; h && !s->ending;) {
+        bool waits = s->frozen || h->method->held;
+        if (!waits)
+            (void)pthread_cond_wait(&s->left, &s->lock);
+        h = waits ? h->next : s->held;
+    }
 }
 
 static int answer(struct call *c, size_t at, struct method_state *m)
@@ -455,6 +470,7 @@ static struct runtimeserver *start(const struct h2_config *config)
     s->config.socket = s->socket;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->thawed, NULL);
+    pthread_cond_init(&s->left, NULL);
     runtimeserver_up(s);
     return s;
 }
@@ -482,6 +498,7 @@ void runtimeserver_stop(struct runtimeserver *s)
             drop(&s->objects[i]);
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->thawed);
+    pthread_cond_destroy(&s->left);
     free(s->socket);
     free(s);
 }
@@ -492,14 +509,14 @@ void runtimeserver_freeze(struct runtimeserver *s, bool frozen)
 {
     hold_lock(&s->lock);
     s->frozen = frozen;
-    pthread_cond_broadcast(&s->thawed);
+    thaw(s);
 }
 
 void runtimeserver_hold(struct runtimeserver *s, const char *method, bool held)
 {
     hold_lock(&s->lock);
     state_of(s, method)->held = held;
-    pthread_cond_broadcast(&s->thawed);
+    thaw(s);
 }
 
 unsigned runtimeserver_held(struct runtimeserver *s)
