@@ -174,18 +174,20 @@ static bool has_work(struct remote *m)
     if (m->stopping || m->health.now != ACT_READY)
         return false;
     return (m->n_wanted > m->n_begun && m->begun_ms + REMOTE_GAP_MS <= now) ||
-           (now - m->stats_asked_ms < REMOTE_ASKED_MS && m->stats_ms <= now);
+           (now - m->stats_asked_ms < REMOTE_ASKED_MS && m->stats_ms <= now) ||
+           sweep_due(&m->sweeping) <= now;
 }
 
-/* All wait: for the time, or for a server that is frozen.  The work first: one
- * that was woken counts as waiting until it runs, and may then begin. */
-static void settle(struct remoterig *r, size_t n, int64_t *ret_next_ms)
+/* All wait: for the time, or for a server that is frozen; how many for that.
+ * The work first: one that was woken counts as waiting until it runs, and may
+ * then begin. */
+static unsigned settle(struct remoterig *r, size_t n, int64_t *ret_next_ms)
 {
     for (;;) {
         unsigned held = runtimeserver_held(r->server);
         bool idle = held || !has_work(r->remote);
         if (idle && clock_waiting(ret_next_ms) + held >= n)
-            return;
+            return held;
         (void)poll(NULL, 0, 1);
     }
 }
@@ -195,11 +197,13 @@ void remoterig_pass(struct remoterig *r, size_t others, int64_t ms)
     enum { HELD_STEP_MS = 100 };
     int64_t end = clock_ms() + ms, next;
     size_t n = REMOTERIG_THREADS + others;
-    for (settle(r, n, &next); clock_ms() < end; settle(r, n, &next)) {
+    unsigned held = settle(r, n, &next);
+    while (clock_ms() < end) {
         int64_t left = end - clock_ms(), step = next - clock_ms();
-        if (runtimeserver_held(r->server) && step > HELD_STEP_MS)
+        if (held && step > HELD_STEP_MS)
             step = HELD_STEP_MS;
         virtual_take(step < left ? step : left);
+        held = settle(r, n, &next);
     }
 }
 
