@@ -100,10 +100,12 @@ Test(serve_far_list, has_what_was_made_after_the_remote_was_listed)
     char id[KEPT_ID_MAX + 1];
     const struct kept more = keeprig_container("u-1", pod, "d", 0);
     far_list_unref(list(METHOD_LIST_CONTAINERS, 1));
+    runtimeserver_hold(r.server, "ListContainers", true); /* is asked at once */
     cr_assert_eq(remoterig_make(&r, &more, id, &err), 0, "%s", err.text);
     far_list_unref(list(METHOD_LIST_CONTAINERS, 1)); /* nobody was told yet */
     serve_made(far, id);
     far_list_unref(list(METHOD_LIST_CONTAINERS, 2));
+    runtimeserver_hold(r.server, "ListContainers", false);
     remoterig_pass(&r, 0, REMOTE_LIST_MS + 100);
     far_list_unref(list(METHOD_LIST_CONTAINERS, 2));
 }
