@@ -166,28 +166,43 @@ void remoterig_close(struct remoterig *r)
     (void)pthread_mutex_destroy(&r->lock);
 }
 
-/* Was it woken, and has not looked yet? */
-static bool has_work(struct remote *m)
+/* When there is something to do for it.  Who was woken counts as waiting until
+ * it runs, and for what it waited for before. */
+static int64_t work_due(struct remote *m)
 {
+    enum remote_verb ignored;
+    int64_t dues[3] = {INT64_MAX, INT64_MAX, INT64_MAX};
     hold_lock(&m->lock);
-    int64_t now = clock_ms();
-    if (m->stopping || m->health.now != ACT_READY)
-        return false;
-    return (m->n_wanted > m->n_begun && m->begun_ms + REMOTE_GAP_MS <= now) ||
-           (now - m->stats_asked_ms < REMOTE_ASKED_MS && m->stats_ms <= now) ||
-           sweep_due(&m->sweeping) <= now;
+    if (m->stopping)
+        return INT64_MAX;
+    if (!m->asking) {
+        dues[0] = remote_own_due(m, clock_ms(), &ignored);
+        dues[1] = remote_beat_due(m, clock_ms(), &ignored);
+    }
+    if (m->health.now == ACT_READY)
+        dues[2] = sweep_due(&m->sweeping);
+    for (size_t i = 1; i < ARRAY_LEN(dues); i++)
+        dues[0] = dues[i] < dues[0] ? dues[i] : dues[0];
+    return dues[0];
 }
 
 /* All wait: for the time, or for a server that is frozen; how many for that.
- * The work first: one that was woken counts as waiting until it runs, and may
- * then begin. */
+ * The work first: who has some may begin between the two looks. */
 static unsigned settle(struct remoterig *r, size_t n, int64_t *ret_next_ms)
 {
     for (;;) {
         unsigned held = runtimeserver_held(r->server);
-        bool idle = held || !has_work(r->remote);
-        if (idle && clock_waiting(ret_next_ms) + held >= n)
+        int64_t now = clock_ms(), due = INT64_MAX;
+        for (struct remoterig *at = r; at; at = at->beside) {
+            int64_t its = work_due(at->remote);
+            due = its < due ? its : due;
+        }
+        bool idle = held || due > now;
+        if (idle && clock_waiting(ret_next_ms) + held >= n) {
+            if (due > now && due < *ret_next_ms)
+                *ret_next_ms = due;
             return held;
+        }
         (void)poll(NULL, 0, 1);
     }
 }

@@ -16,6 +16,7 @@ struct remoterig {
     struct runtimeserver *server;
     struct keep *keep;
     struct remote *remote;
+    struct remoterig *beside; /* another whose work time waits for; or NULL */
     struct remote_config config;
     pthread_mutex_t lock;
     struct remote_change changes[REMOTERIG_CHANGES];

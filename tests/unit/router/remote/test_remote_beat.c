@@ -82,6 +82,7 @@ static void rig_open_idle(struct beat_rig *b, int64_t lost_ms)
     cr_assert_eq(remote_beat_create(&b->beat, &err), 0, "%s", err.text);
     for (size_t i = 0; i < RIGS; i++)
         remoterig_open_beat(&b->rigs[i], b->beat, lost_ms, 0);
+    b->rigs[0].beside = &b->rigs[1];
     wait_asleep(b);
 }
 
