@@ -232,30 +232,41 @@ static void *accept_all(void *ctx)
     }
 }
 
-static void listen_on(struct h2_server *s)
+static int bind_to(const struct sockaddr *where, socklen_t size)
 {
-    struct sockaddr_un local = {.sun_family = AF_UNIX};
+    int on = 1, fd = socket(where->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    must(fd >= 0, "socket");
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    must(bind(fd, where, size) == 0, "bind");
+    return fd;
+}
+
+/* While the holder is bound nobody else is given the port, neither to listen
+ * on nor to connect from. */
+static void listen_on_port(struct h2_server *s)
+{
     struct sockaddr_in in = {.sin_family = AF_INET,
-                             .sin_port = htons(s->config.port),
                              .sin_addr = {htonl(INADDR_LOOPBACK)}};
     struct sockaddr *where = (struct sockaddr *)&in;
     socklen_t size = sizeof in;
-    int on = 1;
+    s->holder = s->config.holder ? s->config.holder : bind_to(where, size);
+    must(getsockname(s->holder, where, &size) == 0, "getsockname");
+    s->port = ntohs(in.sin_port);
+    s->fd = bind_to(where, size);
+}
+
+static void listen_on(struct h2_server *s)
+{
+    struct sockaddr_un local = {.sun_family = AF_UNIX};
+    s->holder = -1;
     if (s->config.socket) {
         (void)snprintf(local.sun_path, sizeof local.sun_path, "%s",
                        s->config.socket);
-        where = (struct sockaddr *)&local;
-        size = sizeof local;
+        s->fd = bind_to((struct sockaddr *)&local, sizeof local);
+    } else {
+        listen_on_port(s);
     }
-    s->fd = socket(where->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    must(s->fd >= 0, "socket");
-    (void)setsockopt(s->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    must(bind(s->fd, where, size) == 0, "bind");
     must(listen(s->fd, 64) == 0, "listen");
-    if (s->config.socket)
-        return;
-    must(getsockname(s->fd, where, &size) == 0, "getsockname");
-    s->port = ntohs(in.sin_port);
 }
 
 struct h2_server *h2_server_start(const struct h2_config *config)
@@ -281,8 +292,9 @@ struct h2_server *h2_server_start(const struct h2_config *config)
     return s;
 }
 
-void h2_server_stop(struct h2_server *s)
+int h2_server_leave(struct h2_server *s)
 {
+    int holder = s->holder;
     atomic_store(&s->stopping, true);
     (void)shutdown(s->fd, SHUT_RDWR);
     (void)pthread_join(s->thread, NULL);
@@ -300,6 +312,12 @@ void h2_server_stop(struct h2_server *s)
     str_fini(&s->body);
     pthread_mutex_destroy(&s->lock);
     free(s);
+    return holder;
+}
+
+void h2_server_stop(struct h2_server *s)
+{
+    (void)close(h2_server_leave(s)); /* -1 allowed */
 }
 
 /* --- what the tests say --------------------------------------------------- */

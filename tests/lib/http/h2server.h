@@ -65,11 +65,14 @@ struct h2_config {
     const char *cert, *key; /* files; NULL: cleartext */
     const char *ca;         /* of clients; NULL: no certificate is wanted */
     const char *socket;     /* path; NULL: a port of 127.0.0.1 */
-    uint16_t port;          /* 0: any */
+    int holder;             /* of h2_server_leave(), is taken; 0: any port */
 };
 struct h2_server;
 struct h2_server *h2_server_start(const struct h2_config *config);
 void h2_server_stop(struct h2_server *s);
+/* The same, but its port stays taken, and refuses connections, until another
+ * server takes it with what is returned, or that is closed; -1: it was a path. */
+int h2_server_leave(struct h2_server *s);
 uint16_t h2_server_port(const struct h2_server *s);
 
 /* From then on, for every call. */

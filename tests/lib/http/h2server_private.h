@@ -44,6 +44,7 @@ struct h2_server {
     struct h2_config config;
     gnutls_certificate_credentials_t own;
     int fd;
+    int holder; /* of its port, from before it listens on; -1: a path */
     uint16_t port;
     pthread_t thread;
     pthread_mutex_t lock;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "lib/base/mem.h"
 #include "lib/base/proto.h"
@@ -454,7 +455,7 @@ void runtimeserver_down(struct runtimeserver *s)
     s->ending = true;
     pthread_cond_broadcast(&s->thawed);
     pthread_mutex_unlock(&s->lock);
-    h2_server_stop(s->h2);
+    s->config.holder = h2_server_leave(s->h2);
     s->h2 = NULL;
     if (s->socket)
         (void)remove(s->socket);
@@ -485,7 +486,7 @@ struct runtimeserver *runtimeserver_start_tls(const struct h2_config *config,
                                               uint16_t *ret_port)
 {
     struct runtimeserver *s = start(config);
-    *ret_port = s->config.port = h2_server_port(s->h2);
+    *ret_port = h2_server_port(s->h2);
     return s;
 }
 
@@ -493,6 +494,7 @@ void runtimeserver_stop(struct runtimeserver *s)
 {
     if (s->h2)
         runtimeserver_down(s);
+    (void)close(s->config.holder); /* -1 allowed */
     for (size_t i = 0; i < RUNTIMESERVER_OBJECTS; i++)
         if (s->objects[i].there)
             drop(&s->objects[i]);

@@ -457,7 +457,7 @@ Test(cri, the_servers_codes_are_made_plain)
 /* libcurl may lose that answer, but not what to do. */
 Test(cri, an_answer_that_is_lost_has_a_hint)
 {
-    const struct h2_config how = {.port = 0};
+    const struct h2_config how = {0};
     struct h2_server *server = h2_server_start(&how);
     cleanup_free char *endpoint = xasprintf("tcp://127.0.0.1:%u",
                                             (unsigned)h2_server_port(server));

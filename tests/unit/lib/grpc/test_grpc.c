@@ -484,8 +484,7 @@ Test(grpc, a_server_that_starts_anew_is_found)
     struct h2_config config = {.cert = p.server_cert,
                                .key = p.server_key,
                                .ca = p.ca,
-                               .port = h2_server_port(p.server)};
-    h2_server_stop(p.server);
+                               .holder = h2_server_leave(p.server)};
     cr_expect_eq(ask(&p, DEADLINE_MS), -ECONNREFUSED, "%s", p.err.text);
     cr_expect(p.end.unsent);
     p.server = h2_server_start(&config);

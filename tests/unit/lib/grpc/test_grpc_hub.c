@@ -207,11 +207,12 @@ Test(grpc_hub, refusals_are_told, .timeout = 180)
         cr_expect_eq(r.sides[i].code, -EREMOTEIO, "%d", r.sides[i].code);
         cr_expect(strstr(r.sides[i].text, "UNIMPLEMENTED"), "%s",
                   r.sides[i].text);
-        h2_server_stop(r.sides[i].server);
+        int port = h2_server_leave(r.sides[i].server);
         follow(&r, i);
         turn_until_ended(&r, i, END_MS);
         cr_expect_eq(r.sides[i].code, -ECONNREFUSED, "%d %s", r.sides[i].code,
                      r.sides[i].text);
+        (void)close(port);
         free(r.sides[i].endpoint);
         serve(&r, i, all[i] == 2 ? 1 : all[i]);
     }

@@ -81,12 +81,12 @@ static void done(void *ctx, int code, const struct grpc_end *end,
         answer_late(s->late);
 }
 
-static void serve(struct rig *r, struct side *s, uint16_t port)
+static void serve(struct rig *r, struct side *s, int holder)
 {
     const struct h2_config config = {.cert = r->keys.cert,
                                      .key = r->keys.key,
                                      .ca = r->keys.ca,
-                                     .port = port};
+                                     .holder = holder};
     s->server = h2_server_start(&config);
     h2_server_reply(s->server, NULL, "hello", 5);
 }
@@ -302,9 +302,7 @@ Test(grpc_round, a_connection_that_has_ended_is_left_to_the_caller)
     struct rig r;
     struct side *s = &r.sides[0];
     rig_open(&r);
-    uint16_t port = h2_server_port(s->server);
-    h2_server_stop(s->server);
-    serve(&r, s, port);
+    serve(&r, s, h2_server_leave(s->server));
     cr_assert_eq(add(&r, s, DEADLINE_MS), 0);
     turn_until(&r, s);
     cr_expect_eq(s->code, -ENOTCONN, "%d %s", s->code, s->err.text);
