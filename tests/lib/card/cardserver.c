@@ -587,13 +587,15 @@ struct cardserver *cardserver_start(const struct h2_config *config,
     /* no two of a process give the same id */
     static atomic_uint n_started;
     struct cardserver *s = xcalloc(1, sizeof *s);
+    struct h2_config with = *config;
+    with.handler = handle;
+    with.ctx = s;
     s->number = atomic_fetch_add(&n_started, 1);
     s->times = *times;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->thawed, NULL);
     pthread_cond_init(&s->told, NULL);
-    s->h2 = h2_server_start(config);
-    h2_server_handle(s->h2, handle, s);
+    s->h2 = h2_server_start(&with);
     return s;
 }
 

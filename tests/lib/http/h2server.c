@@ -273,6 +273,8 @@ struct h2_server *h2_server_start(const struct h2_config *config)
 {
     struct h2_server *s = xcalloc(1, sizeof *s);
     s->config = *config;
+    s->handler = config->handler;
+    s->handler_ctx = config->ctx;
     s->repeat = 1;
     s->headers = STR_INIT(HEADERS_KEPT);
     s->body = STR_INIT(REQUEST_MAX);

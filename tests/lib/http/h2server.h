@@ -61,11 +61,21 @@ enum h2_fault {
     H2_FAULTS
 };
 
+/* In place of replies: asked for each call, on the thread of its connection,
+ * which it may keep waiting.  Adds the message, or the words of an error, to
+ * `ret_reply` and returns the code; or H2_MORE: that message, if there is one,
+ * is sent, and it is asked again, until the client has closed. */
+enum { H2_MORE = -1 };
+typedef int h2_handler_f(void *ctx, const char *method, const void *request,
+                         size_t size, struct str *ret_reply);
+
 struct h2_config {
     const char *cert, *key; /* files; NULL: cleartext */
     const char *ca;         /* of clients; NULL: no certificate is wanted */
     const char *socket;     /* path; NULL: a port of 127.0.0.1 */
     int holder;             /* of h2_server_leave(), is taken; 0: any port */
+    h2_handler_f *handler;  /* NULL: replies are given */
+    void *ctx;              /* its */
 };
 struct h2_server;
 struct h2_server *h2_server_start(const struct h2_config *config);
@@ -86,13 +96,7 @@ void h2_server_status(struct h2_server *s, const char *method, int code,
 /* So many messages of that reply, `ms` apart. */
 void h2_server_repeat(struct h2_server *s, unsigned n, unsigned ms);
 
-/* In place of replies: asked for each call, on the thread of its connection,
- * which it may keep waiting.  Adds the message, or the words of an error, to
- * `ret_reply` and returns the code; or H2_MORE: that message, if there is one,
- * is sent, and it is asked again, until the client has closed. */
-enum { H2_MORE = -1 };
-typedef int h2_handler_f(void *ctx, const char *method, const void *request,
-                         size_t size, struct str *ret_reply);
+/* The same from then on. */
 void h2_server_handle(struct h2_server *s, h2_handler_f *handler, void *ctx);
 /* Within a handler: how long the client waits for it; 0: for ever. */
 unsigned h2_server_deadline_ms(void);

@@ -445,8 +445,9 @@ static int handle(void *ctx, const char *name, const void *data, size_t size,
 void runtimeserver_up(struct runtimeserver *s)
 {
     s->ending = false;
+    s->config.handler = handle;
+    s->config.ctx = s;
     s->h2 = h2_server_start(&s->config);
-    h2_server_handle(s->h2, handle, s);
 }
 
 void runtimeserver_down(struct runtimeserver *s)
