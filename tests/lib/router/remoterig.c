@@ -13,6 +13,9 @@
 #include "tests/lib/tmpdir.h"
 #include "tests/lib/virtual.h"
 
+/* A probe or a list has a quarter of it, in real time. */
+enum { JOINED_LOST_MS = 240000 };
+
 static void must(bool ok, const char *what)
 {
     if (ok)
@@ -66,11 +69,12 @@ static void open_keep(struct remoterig *r, const char *state)
     config->state = state;
 }
 
-static void open_remote(struct remoterig *r, const char *state)
+static void open_remote(struct remoterig *r, const char *state, int64_t lost_ms)
 {
     struct remote_config *config = &r->config;
     struct error err = {0};
     open_keep(r, state);
+    config->lost_ms = lost_ms;
     (void)snprintf(config->place.name, sizeof config->place.name, "card-0");
     (void)snprintf(config->place.endpoint, sizeof config->place.endpoint,
                    "unix://%s", r->socket);
@@ -81,7 +85,7 @@ static void open_virtual(struct remoterig *r, bool events, bool saved)
 {
     virtual_begin();
     open_server(r, events);
-    open_remote(r, saved ? r->dir : NULL);
+    open_remote(r, saved ? r->dir : NULL, 0);
     virtual_settle(REMOTERIG_THREADS);
     must(remote_health(r->remote, NULL) == ACT_READY, "is not ready");
 }
@@ -117,7 +121,7 @@ static void wait_ready(struct remoterig *r)
 void remoterig_open_real(struct remoterig *r)
 {
     open_server(r, true);
-    open_remote(r, NULL);
+    open_remote(r, NULL, 0);
     wait_ready(r);
 }
 
@@ -125,7 +129,7 @@ void remoterig_join(struct remoterig *r, const char *socket, const char *state)
 {
     memset(r, 0, sizeof *r);
     r->socket = xstrdup(socket);
-    open_remote(r, state);
+    open_remote(r, state, JOINED_LOST_MS);
     wait_ready(r);
 }
 

@@ -34,7 +34,8 @@ void remoterig_open_events(struct remoterig *r);
 void remoterig_restart(struct remoterig *r);
 /* The same in real time, with events. */
 void remoterig_open_real(struct remoterig *r);
-/* The same of a server that is somebody else's, with a map in that folder. */
+/* The same of a server that is somebody else's and never away, with a map in
+ * that folder. */
 void remoterig_join(struct remoterig *r, const char *socket, const char *state);
 /* With mutual TLS, as one of those that `beat` asks; ready.  In whatever time it
  * is, without events; 0: the usual times. */
