@@ -130,9 +130,6 @@ static char *await_end(struct pod *p)
     const struct volume_pod name = name_of(p);
     struct mount mounts[3];
     char paths[3][512], last[16], *there = NULL;
-    (void)pthread_join(p->kubelet, NULL);
-    (void)pthread_join(p->router, NULL);
-    cardexec_fail(card, "", 0, 0);
     for (unsigned i = 0; !there && i < 10; i++)
         there = prepare(p, mounts, paths);
     if (!there)
@@ -148,6 +145,11 @@ static char *await_end(struct pod *p)
 static void end_all(struct pod *pods)
 {
     char *there[PODS];
+    for (unsigned i = 0; i < PODS; i++) {
+        (void)pthread_join(pods[i].kubelet, NULL);
+        (void)pthread_join(pods[i].router, NULL);
+    }
+    cardexec_fail(card, "", 0, 0); /* and nobody has it fail again */
     for (unsigned i = 0; i < PODS; i++)
         there[i] = await_end(&pods[i]);
     for (unsigned i = 0; i < PODS; i++)
