@@ -13,7 +13,14 @@
 #include "tests/lib/router/keeprig.h"
 #include "tests/lib/router/remoterig.h"
 
-enum { RIGS = 3, TROUBLES = 6, RESTARTS = 12, PATIENCE_MS = 120000 };
+enum {
+    RIGS = 3,
+    TROUBLES = 6,
+    RESTARTS = 12,
+    PROBE_MS = 100,
+    LOST_MS = 8000, /* a probe, with a handshake, has a quarter of it */
+    PATIENCE_MS = 600000,
+};
 
 /* The first is begun and ended; the second has trouble. */
 static struct remoterig rigs[RIGS];
@@ -94,7 +101,7 @@ int main(void)
     log_set_level(LOG_ERROR);
     must(remote_beat_create(&beat, &err) == 0, err.text);
     for (size_t i = 0; i < RIGS; i++)
-        remoterig_open_beat(&rigs[i], beat, 1000, 100);
+        remoterig_open_beat(&rigs[i], beat, LOST_MS, PROBE_MS);
     must(pthread_create(&threads[0], NULL, restart, &rigs[0]) == 0, "thread");
     must(pthread_create(&threads[1], NULL, trouble, &rigs[1]) == 0, "thread");
     for (size_t i = 0; i < 2; i++)
