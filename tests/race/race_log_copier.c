@@ -19,7 +19,7 @@
 #include "tests/lib/card/follower.h"
 #include "tests/lib/tmpdir.h"
 
-enum { N_PODS = 3, N_WRITES = 40, LINES = 20, HANGS_MS = 120000 };
+enum { N_PODS = 3, N_WRITES = 40, LINES = 20, HANGS_MS = 600000 };
 
 struct race {
     char *top;

@@ -39,7 +39,7 @@ int main(void)
 enum {
     LOG_SIZE = 3 << 20,
     ROTATED_AT = 400000, /* bytes */
-    FINISH_MS = 120000,
+    FINISH_MS = 600000,
 };
 
 static const unsigned hits[] = {1, 2, 3, 5, 8};

@@ -34,7 +34,7 @@ int main(void)
 #include "tests/lib/router/remoterig.h"
 #include "tests/lib/tmpdir.h"
 
-enum { N_PODS = 6, PATIENCE_MS = 60000, N_LOST = 4 };
+enum { N_PODS = 6, PATIENCE_MS = 600000, N_LOST = 4 };
 
 static const unsigned hits[] = {1, 2, 3};
 
@@ -93,8 +93,8 @@ static int remove_pod(struct remoterig *r, const struct pod *p,
                       struct error *err)
 {
     struct grpc_end end;
-    int e = remoterig_call(r, METHOD_REMOVE_POD_SANDBOX, p->sandbox, 60000,
-                           &end, err);
+    int e = remoterig_call(r, METHOD_REMOVE_POD_SANDBOX, p->sandbox,
+                           PATIENCE_MS, &end, err);
     return e == 0 ? keep_forget(r->keep, p->sandbox, err) : e;
 }
 

@@ -14,7 +14,7 @@
 #include "tests/lib/router/keeprig.h"
 #include "tests/lib/router/remoterig.h"
 
-enum { MAKERS = 4, PODS = 12, TROUBLES = 6, PATIENCE_MS = 120000 };
+enum { MAKERS = 4, PODS = 12, TROUBLES = 6, PATIENCE_MS = 600000 };
 
 static struct remoterig rig;
 static atomic_bool over;

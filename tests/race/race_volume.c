@@ -19,7 +19,7 @@
 #include "tests/lib/testdata.h"
 #include "tests/lib/tmpdir.h"
 
-enum { PODS = 6, HANGS_MS = 120000, CHANGES = 40, ASKS = 30 };
+enum { PODS = 6, HANGS_MS = 600000, CHANGES = 40, ASKS = 30 };
 
 static char *top, *kubelet, *disk, *memory;
 static struct cardexec *card;
