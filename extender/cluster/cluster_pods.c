@@ -344,13 +344,13 @@ static void put_unaccounted(struct cluster_pods *c, struct pod_entry *e,
 {
     bool known = e->state == STATE_UNACCOUNTED;
     bool kept = e->state == STATE_BOUND;
-    set_state(c, e, STATE_UNACCOUNTED);
     pthread_mutex_lock(&c->lock);
     free(e->node);
     free(e->why);
     e->node = xstrdup(pod->node);
     e->why = xstrdup(why->text);
     pthread_mutex_unlock(&c->lock);
+    set_state(c, e, STATE_UNACCOUNTED); /* whoever finds it reads both */
     if (known)
         return;
     log_event(LOG_WARN, "pod-unaccounted", "namespace", e->namespace, "pod",

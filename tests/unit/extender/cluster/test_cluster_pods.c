@@ -1,4 +1,6 @@
 #include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -6,6 +8,7 @@
 #include "extender/cluster/cluster_parts.h"
 #include "extender/pods/pending_demands.h"
 #include "lib/base/mem.h"
+#include "lib/io/log.h"
 #include "tests/lib/sim/simstate.h"
 
 /* `there` binds, as another replica; `app` is told. */
@@ -302,6 +305,32 @@ Test(cluster_pods, allocations_that_are_not_the_pods_are_reported)
     gone("d");
     gone("e");
     cr_expect_eq(cluster_pods_n_unaccounted(c), 0);
+}
+
+static void *ask_always(void *ctx)
+{
+    atomic_bool *over = ctx;
+    cleanup_str struct str out = STR_INIT(65536);
+    while (!*over) {
+        str_reset(&out);
+        cluster_pods_write(c, &out);
+    }
+    return NULL;
+}
+
+/* A reader finds each of them with its node and the reason, at any time. */
+Test(cluster_pods, who_asks_meanwhile_reads_whole_ones)
+{
+    atomic_bool over = false;
+    pthread_t reader;
+    log_set_level(LOG_ERROR);
+    cr_assert_eq(pthread_create(&reader, NULL, ask_always, &over), 0);
+    for (int i = 0; i < 20000; i++) {
+        put("a", "n1", "Running", NULL);
+        gone("a");
+    }
+    over = true;
+    (void)pthread_join(reader, NULL);
 }
 
 /* It runs on its cards whatever is made of its annotation. */
