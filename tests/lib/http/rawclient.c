@@ -47,9 +47,14 @@ static int bound(uint16_t *port, int reuse)
     return fd;
 }
 
+int raw_bind(uint16_t *port)
+{
+    return bound(port, 1);
+}
+
 int raw_listen(uint16_t *port)
 {
-    int fd = bound(port, 1);
+    int fd = raw_bind(port);
     if (listen(fd, 64) < 0) {
         perror("raw_listen");
         abort();

@@ -24,6 +24,9 @@ int raw_connect(uint16_t port);
 /* One that listens there, and does nothing else; `*port` 0: on a free one,
  * which it is set to.  Aborts when it cannot be had. */
 int raw_listen(uint16_t *port);
+/* One that does not listen: as long as it is open, nobody is given this port
+ * who does not ask for it by number, as raw_listen() beside it may. */
+int raw_bind(uint16_t *port);
 /* One that has a port on which nobody listens, and nobody else will while it
  * is open: who connects there is refused.  Aborts as well. */
 int raw_nowhere(uint16_t *ret_port);

@@ -47,6 +47,7 @@ struct conn {
 struct bindserver {
     struct kube_config config;
     uint16_t port;
+    int keeper;           /* keeps the port while nobody listens */
     pthread_mutex_t lock; /* guards all that follows */
     int listener;         /* -1: closed */
     pthread_t acceptor;
@@ -536,6 +537,7 @@ struct bindserver *bindserver_start(void)
     (void)pthread_mutex_init(&s->lock, NULL);
     str_init(&s->calls, 1 << 24);
     str_init(&s->last_body, REQUEST_MAX);
+    s->keeper = raw_bind(&s->port);
     bindserver_open(s);
     s->config.server = xasprintf("http://127.0.0.1:%u", s->port);
     s->config.namespace = xstrdup("default");
@@ -548,6 +550,7 @@ void bindserver_stop(struct bindserver *s)
         return;
     if (s->listener >= 0)
         bindserver_close(s);
+    (void)close(s->keeper);
     for (size_t i = 0; i < s->n_conns; i++)
         (void)pthread_join(s->conns[i].thread, NULL);
     for (size_t i = 0; i < s->n_pods; i++)
