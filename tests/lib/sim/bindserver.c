@@ -36,6 +36,7 @@ struct pod {
 struct faults {
     enum bindserver_fault list[FAULTS_MAX];
     size_t n, at;
+    enum bindserver_fault always; /* FAULT_NONE: not */
 };
 
 struct conn {
@@ -313,20 +314,33 @@ static enum bindserver_fault next_fault(struct bindserver *s, bool post)
     struct faults *f = post ? &s->posts : &s->looks;
     if (f->at < f->n)
         return f->list[f->at++];
+    if (f->always != FAULT_NONE)
+        return f->always;
     if (s->chaos && sim_random(&s->random) % 1000 < s->chaos)
         return (enum bindserver_fault)(sim_random(&s->random) % FAULT_COUNT);
     return FAULT_NONE;
 }
 
+static void set_faults(struct bindserver *s, const char *method,
+                       const struct faults *to)
+{
+    pthread_mutex_lock(&s->lock);
+    *(strcmp(method, "POST") == 0 ? &s->posts : &s->looks) = *to;
+    pthread_mutex_unlock(&s->lock);
+}
+
 void bindserver_faults(struct bindserver *s, const char *method,
                        const enum bindserver_fault *faults, size_t n)
 {
-    pthread_mutex_lock(&s->lock);
-    struct faults *f = strcmp(method, "POST") == 0 ? &s->posts : &s->looks;
-    memcpy(f->list, faults, n * sizeof *faults);
-    f->n = n;
-    f->at = 0;
-    pthread_mutex_unlock(&s->lock);
+    struct faults f = {.n = n};
+    memcpy(f.list, faults, n * sizeof *faults);
+    set_faults(s, method, &f);
+}
+
+void bindserver_always(struct bindserver *s, const char *method,
+                       enum bindserver_fault fault)
+{
+    set_faults(s, method, &(struct faults){.always = fault});
 }
 
 void bindserver_chaos(struct bindserver *s, unsigned permille, uint64_t seed)

@@ -52,6 +52,9 @@ bool bindserver_node(struct bindserver *s, const char *name, char ret_node[64],
 /* The next calls of a method ("POST", "GET") meet these, one by one. */
 void bindserver_faults(struct bindserver *s, const char *method,
                        const enum bindserver_fault *faults, size_t n);
+/* All of them meet this one until they are given others; FAULT_NONE: none. */
+void bindserver_always(struct bindserver *s, const char *method,
+                       enum bindserver_fault fault);
 /* Every call meets one of them by chance, that many out of 1000; 0: none. */
 void bindserver_chaos(struct bindserver *s, unsigned permille, uint64_t seed);
 

@@ -354,14 +354,16 @@ Test(binder, looks_up_after_a_cut)
 /* No answer at all: unknown, and later what it turns out to be. */
 Test(binder, says_that_it_does_not_know_and_settles_later)
 {
-    const enum bindserver_fault silent[] = {FAULT_SILENT_DONE, FAULT_SILENT,
-                                            FAULT_SILENT, FAULT_SILENT};
     struct fixture f;
     struct asked a;
     start_hasty(&f);
     bindserver_pod(f.server, "p1", "u1");
-    cr_expect_eq(RUN(&f, &a, silent, silent), BINDER_UNKNOWN);
+    bindserver_faults(f.server, "POST", FAULTS(FAULT_SILENT_DONE), 1);
+    bindserver_always(f.server, "GET", FAULT_SILENT);
+    ask(&f, &a, "p1", "u1", "n1");
+    cr_expect_eq(await(&a.outcome), BINDER_UNKNOWN);
     cr_expect(binder_is_busy(f.binder, "u1"));
+    bindserver_always(f.server, "GET", FAULT_NONE);
     cr_expect_eq(await(&a.settled), BINDER_BOUND);
     cr_expect_not(binder_is_busy(f.binder, "u1"));
     stop(&f);

@@ -262,27 +262,25 @@ Test(routes_bind, gives_back_what_is_not_bound_in_the_end)
     start(&c);
     (void)make_pod(&c, "p1");
     bindserver_faults(c.server, "POST", FAULTS(FAULT_SILENT), 1);
-    bindserver_faults(c.server, "GET", FAULTS(FAULT_SILENT), 1);
+    bindserver_always(c.server, "GET", FAULT_SILENT);
     (void)ask(&c, "p1", "n1", text);
     cr_expect(strstr(text, "try again"), "%s", text);
     cr_expect(has(&c, "p1", "n1"), "not yet");
+    bindserver_always(c.server, "GET", FAULT_NONE);
     await_no_bind(&c);
     cr_expect_not(has(&c, "p1", "n1"));
     stop(&c);
 }
 
-/* An earlier request ends, refused, while a later one binds the pod. */
 /* It ends before that is known: the next leader has to wait. */
 Test(routes_bind, says_that_it_ends_unsure)
 {
-    const enum bindserver_fault looks[] = {FAULT_SILENT, FAULT_SILENT,
-                                           FAULT_SILENT, FAULT_SILENT};
     struct cluster c;
     char text[512];
     start(&c);
     (void)make_pod(&c, "p1");
     bindserver_faults(c.server, "POST", FAULTS(FAULT_SILENT), 1);
-    bindserver_faults(c.server, "GET", looks, ARRAY_LEN(looks));
+    bindserver_always(c.server, "GET", FAULT_SILENT);
     (void)ask(&c, "p1", "n1", text);
     cr_expect(strstr(text, "try again"), "%s", text);
     cr_expect_eq(c.unsure, 0);
@@ -292,6 +290,7 @@ Test(routes_bind, says_that_it_ends_unsure)
     stop(&c);
 }
 
+/* An earlier request ends, refused, while a later one binds the pod. */
 Test(routes_bind, the_last_of_several_requests_gives_back)
 {
     struct cluster c;
