@@ -23,7 +23,7 @@ struct server *world_start_in(const char *dir)
         .fresh_ms = 3600000,
         .sweep_ms = 1000,
         .connections = 256,
-        .request_ms = 2000,
+        .request_ms = 60000,
     };
     struct error err = {0};
     struct server *s = NULL;

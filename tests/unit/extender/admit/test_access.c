@@ -58,7 +58,7 @@ static struct server_config config_default(void)
         .fresh_ms = 3600000,
         .sweep_ms = 1000,
         .connections = 400,
-        .request_ms = 2000,
+        .request_ms = 60000,
     };
     demand_config_default(&config.demand);
     return config;

@@ -62,7 +62,7 @@ static void start(void)
         .fresh_ms = 3600000,
         .sweep_ms = 1000,
         .connections = 64,
-        .request_ms = 2000,
+        .request_ms = 60000,
     };
     demand_config_default(&config.demand);
     cr_assert_eq(server_start(&config, &simapp_server, &err), 0, "%s",
