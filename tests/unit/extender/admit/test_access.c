@@ -406,6 +406,7 @@ Test(access, read_listener_has_the_api_server_review_tokens)
     struct api api;
     struct raw_reply reply = {0};
     start_with_api(&p, &api);
+    clock_set_fake(clock_ms()); /* nothing is forgotten meanwhile */
     cr_expect_eq(read_as(&p, "GET", "/v1/nodes", TOKEN_A, &reply), 200, "%s",
                  str_text(&reply.body));
     cr_expect_eq(read_as(&p, "GET", "/v1/policy", TOKEN_A, &reply), 403);
@@ -425,6 +426,7 @@ Test(access, read_listener_has_the_api_server_review_tokens)
     cr_expect_eq(read_as(&p, "GET", "/v1/nodes", "whoever", &reply), 401);
     cr_expect_eq(atomic_load(&api.n_tokens), 3);
     cr_expect_eq(atomic_load(&api.n_access), 4);
+    clock_set_fake(-1);
     raw_reply_fini(&reply);
     place_fini(&p);
     httpd_stop(api.httpd);
@@ -437,6 +439,7 @@ Test(access, verdicts_are_forgotten)
     struct raw_reply reply = {0};
     start_with_api(&p, &api);
     int64_t now = clock_ms();
+    clock_set_fake(now); /* nothing is forgotten meanwhile */
     cr_expect_eq(read_as(&p, "GET", "/v1/nodes", TOKEN_A, &reply), 200);
     cr_expect_eq(read_as(&p, "GET", "/v1/policy", TOKEN_A, &reply), 403);
     clock_set_fake(now + REVIEW_REFUSED_MS + 1000);
