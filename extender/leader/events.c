@@ -20,7 +20,8 @@
 
 enum {
     CALL_MS = 3000,
-    BUSY_MS = 200, /* then it is asked again whether there is time */
+    BUSY_MS = 200, /* then it is asked again whether there is time, or our
+                    * lease was renewed */
     BODY_MAX = 16384,
     AGAIN_MS = 5000, /* until what is told once is tried again; doubled each
                       * time that the API server does not take it */
@@ -338,6 +339,17 @@ static void forget_old(struct events *e, int64_t now_ms)
         entry_destroy(e, e->resting.first);
 }
 
+static bool may_write(const struct events *e, int64_t call_ms)
+{
+    return !e->config.may_write || e->config.may_write(e->config.ctx, call_ms);
+}
+
+static void write_again(struct events *e, struct entry *x, int64_t due_ms)
+{
+    x->due_ms = due_ms;
+    entry_move(e, x, true);
+}
+
 /* Write what is due; the lock is held, but not during the call. */
 static void write_one(struct events *e, struct entry *x, int64_t now_ms)
 {
@@ -346,20 +358,26 @@ static void write_one(struct events *e, struct entry *x, int64_t now_ms)
     entry_move(e, x, false);
     e->tokens_ms = now_ms + 1000 / EVENTS_PER_SECOND;
     pthread_mutex_unlock(&e->lock);
-    bool may = !e->config.may_write ||
-               e->config.may_write(e->config.ctx, CALL_MS);
+    bool may = may_write(e, CALL_MS);
+    /* our lease might end before the call does: soon it is renewed, or another
+     * leads */
+    bool late = !may && may_write(e, 0);
     int r = may ? write_event(e, &copy) : -EPERM;
     pthread_mutex_lock(&e->lock);
     x = strmap_get(&e->by_key, copy.key);
-    if (r == 0 && x) {
+    if (!x)
+        return;
+    if (r == 0) {
         memcpy(x->name, copy.name, sizeof x->name);
         x->first_s = copy.first_s;
         x->failures = 0;
-    } else if (x && !x->waiting && reasons[x->reason].once &&
+    } else if (late) {
+        write_again(e, x, now_ms + BUSY_MS);
+    } else if (!x->waiting && reasons[x->reason].once &&
                now_ms - x->touched_ms <= FORGET_MS) {
         x->failures += may; /* a replica that does not lead has not tried */
-        x->due_ms = now_ms + backoff_grown(AGAIN_MS, AGAIN_MAX_MS, x->failures);
-        entry_move(e, x, true);
+        write_again(
+            e, x, now_ms + backoff_grown(AGAIN_MS, AGAIN_MAX_MS, x->failures));
     }
 }
 

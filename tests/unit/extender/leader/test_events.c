@@ -14,6 +14,7 @@ enum { NOW = 1000000, STEP_MS = 1000, A_DAY_MS = 24 * 3600 * 1000 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all */
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 static bool leads, exists, forbidden;
+static int64_t lease_ms; /* of its lease are left */
 static unsigned n_posts, n_patches, n_pokes, n_asked;
 static unsigned urgent_at; /* the post in which it says "urgent"; 0: none */
 static char last[4096];    /* the body of the last call */
@@ -54,10 +55,10 @@ static void on_call(struct httpd_request *rq, void *ctx)
 static bool may_write(void *ctx, int64_t call_ms)
 {
     (void)ctx;
-    (void)call_ms;
     pthread_mutex_lock(&lock);
-    bool may = leads;
-    note(&n_asked);
+    bool may = leads && call_ms <= lease_ms;
+    if (call_ms > 0) /* else it is the second question of one look */
+        note(&n_asked);
     pthread_mutex_unlock(&lock);
     return may;
 }
@@ -130,6 +131,7 @@ static void start(void)
     (void)snprintf(url, sizeof url, "http://127.0.0.1:%u", httpd_port(server));
     config.server = url;
     leads = true;
+    lease_ms = A_DAY_MS;
     cr_assert_eq(events_start(&(struct events_config){.kube = &config,
                                                       .reporter = "r",
                                                       .may_write = may_write},
@@ -182,6 +184,34 @@ Test(events, who_does_not_lead_keeps_it_until_it_does)
     leads = true;
     pthread_mutex_unlock(&lock);
     wait_for(&n_posts, 1);
+}
+
+/* Of most reasons each Event is told by one leader alone: it waits for its
+ * lease. */
+Test(events, a_lease_that_is_renewed_late_loses_nothing)
+{
+    lease_ms = 1000;
+    post("a", EVENTS_CARD_LOST, "one");
+    wait_for(&n_asked, 8);
+    cr_expect_eq(n_posts, 0);
+    pthread_mutex_lock(&lock);
+    lease_ms = A_DAY_MS;
+    pthread_mutex_unlock(&lock);
+    wait_for(&n_posts, 1);
+    cr_expect(strstr(last, "\"reason\":\"CardLost\""), "%s", last);
+    cr_expect(strstr(last, "\"count\":1,"), "%s", last);
+}
+
+Test(events, who_does_not_lead_leaves_the_rest_to_the_leader)
+{
+    leads = false;
+    post("a", EVENTS_CARD_LOST, "one");
+    settle();
+    pthread_mutex_lock(&lock);
+    leads = true;
+    pthread_mutex_unlock(&lock);
+    settle();
+    cr_expect_eq(n_posts, 0);
 }
 
 /* Each pod of a template with a misspelt key has one. */
