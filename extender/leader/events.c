@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/base/backoff.h"
 #include "lib/base/hash.h"
@@ -30,10 +29,11 @@ enum {
     KEY_MAX = DEMAND_UID_MAX + 8,
 };
 
-/* Told once of a pod, whichever replica leads: what is said again in the same
+/* Told `once` of a pod, whichever replica leads: what is said again in the same
  * words counts for nothing, and what cannot be written yet, as by one that
  * does not lead, is tried again while the pod is spoken of, less and less often
- * when the API server refuses it. */
+ * when the API server refuses it.  Of the others the leader tries those again
+ * that the API server did not answer. */
 static const struct {
     const char *word;
     bool warning, once;
@@ -68,10 +68,11 @@ struct entry {
     char pod[DEMAND_NAME_MAX + 1];
     char uid[DEMAND_UID_MAX + 1];
     char name[DEMAND_NAME_MAX + 1]; /* of the Event, once it is there */
-    int64_t first_s;                /* Unix time */
-    int64_t due_ms;                 /* not to be written before */
+    bool unsure;     /* or it may be there: the answer of its POST was lost */
+    int64_t first_s; /* Unix time */
+    int64_t due_ms;  /* not to be written before */
     int64_t touched_ms;
-    unsigned failures; /* of what is told once, in a row */
+    unsigned failures; /* in a row */
     uint32_t count;
     char text[EVENTS_TEXT_MAX + 1];
 };
@@ -279,29 +280,44 @@ static int send(struct events *e, const char *method, const char *name,
     return kube_call(e->client, &request, &e->answer, err);
 }
 
+static int send_news(struct events *e, const struct entry *x, int64_t now_s,
+                     struct error *err)
+{
+    cleanup_str struct str body = STR_INIT(BODY_MAX);
+    str_add_c(&body, '{');
+    add_news(&body, x, now_s);
+    str_add_c(&body, '}');
+    return send(e, "PATCH", x->name, x, &body, err);
+}
+
+static int send_new(struct events *e, struct entry *x, int64_t now_s,
+                    struct error *err)
+{
+    cleanup_str struct str body = STR_INIT(BODY_MAX);
+    bool once = reasons[x->reason].once, repeated = x->unsure && !once;
+    if (!repeated)
+        name_event(x, now_s);
+    write_new(e, x, now_s, &body);
+    int r = send(e, "POST", NULL, x, &body, err);
+    if (r == -EEXIST && once) /* another replica has written it */
+        r = 0;
+    if (r == -EEXIST && repeated) /* our last POST has, perhaps with less */
+        r = send_news(e, x, now_s, err);
+    x->unsure = kube_error_passes(r);
+    return r;
+}
+
 /* `x` is a copy: the entry may be changed or gone meanwhile. */
 static int write_event(struct events *e, struct entry *x)
 {
-    cleanup_str struct str body = STR_INIT(BODY_MAX);
     struct error err = {0};
-    int64_t now_s = (int64_t)time(NULL);
+    int64_t now_s = clock_wall_s();
     int r = -ENOENT;
-    bool once = reasons[x->reason].once;
-    if (x->name[0] && !once) {
-        str_add_c(&body, '{');
-        add_news(&body, x, now_s);
-        str_add_c(&body, '}');
-        r = send(e, "PATCH", x->name, x, &body, &err);
-    }
-    if (r == -ENOENT) { /* a new one, or the API server has removed the old
-                         * one by its age */
-        str_reset(&body);
-        name_event(x, now_s);
-        write_new(e, x, now_s, &body);
-        r = send(e, "POST", NULL, x, &body, &err);
-        if (r == -EEXIST && once)
-            r = 0; /* another replica has written it */
-    }
+    if (x->name[0] && !x->unsure && !reasons[x->reason].once)
+        r = send_news(e, x, now_s, &err);
+    if (r == -ENOENT) /* a new one, or the API server has removed the old one
+                       * by its age */
+        r = send_new(e, x, now_s, &err);
     if (r < 0)
         log_event(LOG_WARN, "event-not-written", "namespace", x->namespace,
                   "pod", x->pod, "reason", reasons[x->reason].word, "error",
@@ -344,6 +360,13 @@ static bool may_write(const struct events *e, int64_t call_ms)
     return !e->config.may_write || e->config.may_write(e->config.ctx, call_ms);
 }
 
+static bool is_to_repeat(const struct events *e, const struct entry *x,
+                         int result)
+{
+    bool room = e->warnings.n + e->others.n < EVENTS_WAITING_MAX;
+    return reasons[x->reason].once || (room && kube_error_passes(result));
+}
+
 static void write_again(struct events *e, struct entry *x, int64_t due_ms)
 {
     x->due_ms = due_ms;
@@ -367,13 +390,16 @@ static void write_one(struct events *e, struct entry *x, int64_t now_ms)
     x = strmap_get(&e->by_key, copy.key);
     if (!x)
         return;
-    if (r == 0) {
+    x->unsure = copy.unsure;
+    if (r == 0 || copy.unsure) {
         memcpy(x->name, copy.name, sizeof x->name);
         x->first_s = copy.first_s;
+    }
+    if (r == 0) {
         x->failures = 0;
     } else if (late) {
         write_again(e, x, now_ms + BUSY_MS);
-    } else if (!x->waiting && reasons[x->reason].once &&
+    } else if (!x->waiting && is_to_repeat(e, x, r) &&
                now_ms - x->touched_ms <= FORGET_MS) {
         x->failures += may; /* a replica that does not lead has not tried */
         write_again(

@@ -6,7 +6,9 @@
  * more than one per pod and reason within EVENTS_PAUSE_MS; what comes in
  * between is counted up in the one that is there.  At most
  * EVENTS_PER_SECOND are written; of what has to wait, warnings go first, then
- * what is told once, and beyond EVENTS_WAITING_MAX the others are dropped. */
+ * what is told once, and beyond EVENTS_WAITING_MAX the others are dropped.  One
+ * whose answer was lost is tried again under the same name, so that it is no
+ * second one. */
 #ifndef BIGA_EXTENDER_LEADER_EVENTS_H
 #define BIGA_EXTENDER_LEADER_EVENTS_H
 

@@ -14,7 +14,9 @@ enum { NOW = 1000000, STEP_MS = 1000, A_DAY_MS = 24 * 3600 * 1000 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all */
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 static bool leads, exists, forbidden;
-static int64_t lease_ms; /* of its lease are left */
+static bool fails; /* the next that is no poke is carried out, perhaps */
+static char names[2][512]; /* of the last two calls that are no pokes */
+static int64_t lease_ms;   /* of its lease are left */
 static unsigned n_posts, n_patches, n_pokes, n_asked;
 static unsigned urgent_at; /* the post in which it says "urgent"; 0: none */
 static char last[4096];    /* the body of the last call */
@@ -31,6 +33,15 @@ static void note(unsigned *n)
     pthread_cond_broadcast(&wake);
 }
 
+/* Of the Event that a call is about. */
+static void note_name(const char *text)
+{
+    const char *name = strstr(text, "pod-");
+    memcpy(names[0], names[1], sizeof names[0]);
+    (void)snprintf(names[1], sizeof names[1], "%.*s", (int)strcspn(name, "\""),
+                   name);
+}
+
 static void on_call(struct httpd_request *rq, void *ctx)
 {
     size_t size;
@@ -38,14 +49,20 @@ static void on_call(struct httpd_request *rq, void *ctx)
     (void)ctx;
     pthread_mutex_lock(&lock);
     bool poke = memmem(body, size, "poke", 4);
-    if (!poke)
+    if (!poke) {
         (void)snprintf(last, sizeof last, "%.*s", (int)size, body);
+        note_name(httpd_method(rq) == HTTPD_POST ? strstr(last, "\"name\":\"")
+                                                 : httpd_path(rq));
+    }
     if (memmem(body, size, "urgent", 6))
         urgent_at = n_posts + 1;
-    httpd_status(rq, forbidden ? 403 : exists ? 409 : 201);
-    str_add(httpd_reply(rq), exists ? "{\"kind\":\"Status\",\"reason\":"
-                                      "\"AlreadyExists\",\"code\":409}"
-                                    : "{}");
+    bool there = exists && httpd_method(rq) == HTTPD_POST;
+    bool lost = fails && !poke;
+    httpd_status(rq, forbidden ? 403 : lost ? 500 : there ? 409 : 201);
+    fails &= !lost;
+    str_add(httpd_reply(rq), there ? "{\"kind\":\"Status\",\"reason\":"
+                                     "\"AlreadyExists\",\"code\":409}"
+                                   : "{}");
     note(poke                             ? &n_pokes
          : httpd_method(rq) == HTTPD_POST ? &n_posts
                                           : &n_patches);
@@ -144,6 +161,7 @@ static void stop(void)
     events_stop(events);
     httpd_stop(server);
     clock_set_fake(-1);
+    clock_set_wall_ahead(0);
 }
 
 TestSuite(events, .init = start, .fini = stop, .timeout = 60);
@@ -200,6 +218,36 @@ Test(events, a_lease_that_is_renewed_late_loses_nothing)
     wait_for(&n_posts, 1);
     cr_expect(strstr(last, "\"reason\":\"CardLost\""), "%s", last);
     cr_expect(strstr(last, "\"count\":1,"), "%s", last);
+}
+
+/* One whose answer was lost is there, perhaps: it is no second one. */
+Test(events, what_was_not_answered_is_told_once)
+{
+    fails = true;
+    post("a", EVENTS_CARD_LOST, "one");
+    wait_for(&n_posts, 1);
+    clock_set_wall_ahead(60);
+    wait_for(&n_posts, 2);
+    cr_expect_str_eq(names[1], names[0]);
+    settle();
+    cr_expect_eq(n_posts, 2);
+    cr_expect_eq(n_patches, 0);
+}
+
+Test(events, what_is_said_meanwhile_is_added_to_one_that_is_there)
+{
+    fails = exists = true;
+    post("a", EVENTS_CARD_LOST, "one");
+    wait_for(&n_posts, 1);
+    clock_set_wall_ahead(60);
+    post("a", EVENTS_CARD_LOST, "two");
+    wait_for(&n_patches, 1);
+    cr_expect_str_eq(names[1], names[0]);
+    cr_expect(strstr(last, "\"count\":2,"), "%s", last);
+    cr_expect(strstr(last, "\"message\":\"two\""), "%s", last);
+    settle();
+    cr_expect_eq(n_posts, 2);
+    cr_expect_eq(n_patches, 1);
 }
 
 Test(events, who_does_not_lead_leaves_the_rest_to_the_leader)
