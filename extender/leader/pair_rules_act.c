@@ -6,6 +6,8 @@
 #include "lib/base/backoff.h"
 #include "lib/base/hash.h"
 
+#define XPU_POD_FAILED "XpuPodFailed"
+
 static void act_on(const struct pair *pair, const struct member *m,
                    enum pair_rules_kind kind, struct pair_rules_action *a)
 {
@@ -236,7 +238,7 @@ static int xpu_state(const struct pair *pair, const struct member *host,
                    (m->phase == POD_RUNNING && m->ready && !m->deleting);
     }
     if (failed) {
-        a->reason = "XpuPodFailed";
+        a->reason = XPU_POD_FAILED;
         (void)snprintf(a->text, sizeof a->text, "xPU pod %s has failed",
                        failed->name);
         return 0;
@@ -322,6 +324,15 @@ static bool next_tell(struct pair *pair, struct pair_rules_action *a)
     return true;
 }
 
+/* That an xPU pod has failed is told before the next one is made: once that is
+ * there, nothing would be wrong any more.  But what cannot be told keeps no
+ * buddy away. */
+static bool next_failure(struct pair *pair, struct pair_rules_action *a)
+{
+    return pair->failures == 0 && next_tell(pair, a) &&
+           strcmp(a->reason, XPU_POD_FAILED) == 0;
+}
+
 /* --- what others ask ---------------------------------------------------- */
 
 const struct member *pair_running_host(const struct pair *pair)
@@ -345,6 +356,7 @@ bool pair_next(struct pair *pair, int64_t now_ms,
                struct pair_rules_action *ret_action)
 {
     return next_orphan(pair, now_ms, ret_action) ||
+           next_failure(pair, ret_action) ||
            next_make(pair, now_ms, ret_action) ||
            next_mark(pair, now_ms, ret_action) || next_tell(pair, ret_action);
 }

@@ -383,10 +383,10 @@ Test(pair_rules, a_buddy_is_made_once_and_again_when_it_fails)
 
     xpu.phase = POD_FAILED;
     pair_rules_put(p, &xpu, now);
-    a = carried_out(p, now, PAIR_RULES_MAKE, "h");
-    cr_assert_str_eq(a.made, "h-xpu-2");
     a = carried_out(p, now, PAIR_RULES_TELL, "h");
     cr_assert_str_eq(a.reason, "XpuPodFailed");
+    a = carried_out(p, now, PAIR_RULES_MAKE, "h");
+    cr_assert_str_eq(a.made, "h-xpu-2");
 
     (void)made(p, &host, "h-xpu-2", "x2", POD_FAILED, now);
     /* the older one is of no more use; the next comes later */
@@ -406,6 +406,34 @@ Test(pair_rules, a_buddy_is_made_once_and_again_when_it_fails)
     a = carried_out(p, now, PAIR_RULES_TELL, "h");
     cr_assert(a.ready);
     quiet(p, now + PAIR_RULES_RESTART_MAX_MS);
+    pair_rules_destroy(p);
+}
+
+/* It is told first, as the new one may be there as soon as it is made. */
+Test(pair_rules, a_failure_that_cannot_be_told_keeps_no_buddy_away)
+{
+    struct pair_rules *p = pair_rules_create();
+    struct kube_pod host = pod(ROLE_HOST, "h", "hu", 0);
+    int64_t now = 0;
+    memcpy(host.buddy, "tmpl", 5);
+    host.xpu_ready = 1;
+    pair_rules_put(p, &host, now);
+    (void)made(p, &host, "h-xpu", "x1", POD_FAILED, now);
+    for (unsigned i = 0; i < 3; i++) {
+        struct pair_rules_action a = next(p, now, PAIR_RULES_TELL, "h");
+        cr_assert_str_eq(a.reason, "XpuPodFailed");
+        pair_rules_report(p, &a, -EACCES, now);
+        quiet(p, now + PAIR_RULES_BACKOFF_MIN_MS - 1);
+        now += PAIR_RULES_BACKOFF_MIN_MS;
+        a = next(p, now, PAIR_RULES_MAKE, "h");
+        pair_rules_report(p, &a, -EAGAIN, now);
+        /* not due for a while: it is told meanwhile, when that is possible */
+        a = next(p, now, PAIR_RULES_TELL, "h");
+        pair_rules_report(p, &a, -EACCES, now);
+        now += PAIR_RULES_BACKOFF_MAX_MS;
+        (void)carried_out(p, now, PAIR_RULES_MAKE, "h");
+        now += PAIR_RULES_RESTART_MAX_MS;
+    }
     pair_rules_destroy(p);
 }
 
