@@ -13,6 +13,9 @@ static struct cluster_nodes *nodes;
 static struct cluster_heartbeats *beats;
 static int64_t now_s;
 
+/* Silent for twice as long is stale: 300 s. */
+enum { FRESH_MS = 150000 };
+
 static void set_up(void)
 {
     struct fabric_labels none = {.n_keys = 0};
@@ -20,7 +23,7 @@ static void set_up(void)
     feed = feed_create(w);
     now_s = (int64_t)time(NULL);
     nodes = cluster_nodes_create(feed, &none);
-    beats = cluster_heartbeats_create(feed, 15000);
+    beats = cluster_heartbeats_create(feed, FRESH_MS);
     cr_assert_eq(sim_publish(w, "n1", 2, "boot", 1), 0);
     cr_assert_eq(sim_publish(w, "n2", 2, "boot", 1), 0);
 }
@@ -176,8 +179,8 @@ static void put_beat(const char *node, int64_t ago_s, const char *holder)
 Test(cluster_nodes, who_was_silent_when_listed_is_stale)
 {
     cluster_heartbeats_handler.list(beats);
-    put_beat("n1", 60, "a");
-    put_beat("n2", 20, "a");
+    put_beat("n1", 600, "a");
+    put_beat("n2", 200, "a");
     cluster_heartbeats_handler.listed(beats);
     expect("n1", NODE_STALE);
     expect("n2", NODE_READY);
@@ -189,7 +192,7 @@ Test(cluster_nodes, who_was_silent_when_listed_is_stale)
     expect("n1", NODE_STALE);
 
     /* a clock that is wrong does no harm: it was renewed now */
-    put_beat("n1", 59, "a");
+    put_beat("n1", 599, "a");
     expect("n1", NODE_READY);
     cluster_heartbeats_silence(beats);
     expect("n1", NODE_READY);
