@@ -237,6 +237,7 @@ int64_t runner_look(struct runner *r, bool *ret_acted)
     look(&l);
     bool acted = l.acted, failed = l.failed;
     int64_t due_ms = l.due_ms;
+    r->tries += l.tries;
     look_fini(&l);
     *ret_acted = acted && !failed;
     return failed ? clock_ms() + RUNNER_RETRY_MS : due_ms;

@@ -3,6 +3,7 @@
 #define BIGA_EXTENDER_RUN_RUNNER_PRIVATE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "extender/app/app_metrics.h"
@@ -24,6 +25,7 @@ struct runner {
     bool resumes;        /* the last look has not tried all units: */
     int64_t priority;    /* the next goes on with this one */
     uint64_t number;
+    atomic_ulong tries; /* the sum of look.tries, for tests */
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wake;  /* something to do */
