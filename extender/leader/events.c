@@ -18,7 +18,6 @@
 #include "lib/kube/client.h"
 
 enum {
-    CALL_MS = 3000,
     BUSY_MS = 200, /* then it is asked again whether there is time, or our
                     * lease was renewed */
     BODY_MAX = 16384,
@@ -275,7 +274,7 @@ static int send(struct events *e, const char *method, const char *name,
         .type = name ? KUBE_MERGE_PATCH : KUBE_JSON,
         .body = body->data,
         .body_size = body->size,
-        .timeout_ms = CALL_MS,
+        .timeout_ms = e->config.call_ms,
     };
     return kube_call(e->client, &request, &e->answer, err);
 }
@@ -381,7 +380,7 @@ static void write_one(struct events *e, struct entry *x, int64_t now_ms)
     entry_move(e, x, false);
     e->tokens_ms = now_ms + 1000 / EVENTS_PER_SECOND;
     pthread_mutex_unlock(&e->lock);
-    bool may = may_write(e, CALL_MS);
+    bool may = may_write(e, e->config.call_ms);
     /* our lease might end before the call does: soon it is renewed, or another
      * leads */
     bool late = !may && may_write(e, 0);
@@ -445,10 +444,13 @@ int events_start(const struct events_config *config, struct events **ret_events,
 {
     struct events *e = xcalloc(1, sizeof *e);
     e->config = *config;
+    if (e->config.call_ms == 0)
+        e->config.call_ms = EVENTS_CALL_MS;
     e->answer.body.max = KUBE_ANSWER_MAX;
     (void)pthread_mutex_init(&e->lock, NULL); /* cannot fail on Linux */
     clock_wait_init(&e->wake);
-    int r = kube_client_create(config->kube, CALL_MS, &e->client, err);
+    int r = kube_client_create(config->kube, e->config.call_ms, &e->client,
+                               err);
     if (r == 0) {
         int rc = pthread_create(&e->thread, NULL, events_thread, e);
         r = rc ? error_errno(err, rc, "starting the thread of events") : 0;

@@ -21,6 +21,7 @@
 #include "model/pod/demand.h"
 
 enum {
+    EVENTS_CALL_MS = 3000,
     EVENTS_PAUSE_MS = 60000,
     EVENTS_PER_SECOND = 20,
     EVENTS_WAITING_MAX = 4096,
@@ -59,6 +60,7 @@ struct events_config {
     /* Is there something more urgent for the API server to do?  NULL: no. */
     bool (*is_busy)(void *ctx);
     void *ctx;
+    unsigned call_ms; /* 0: EVENTS_CALL_MS (tests) */
 };
 int events_start(const struct events_config *config, struct events **ret_events,
                  struct error *err);

@@ -9,7 +9,12 @@
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
 
-enum { NOW = 1000000, STEP_MS = 1000, A_DAY_MS = 24 * 3600 * 1000 };
+enum {
+    NOW = 1000000,
+    STEP_MS = 1000,
+    CALM_MS = 600000,
+    A_DAY_MS = 24 * 3600 * 1000,
+};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all */
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
@@ -151,7 +156,9 @@ static void start(void)
     lease_ms = A_DAY_MS;
     cr_assert_eq(events_start(&(struct events_config){.kube = &config,
                                                       .reporter = "r",
-                                                      .may_write = may_write},
+                                                      .may_write = may_write,
+                                                      /* calls are real */
+                                                      .call_ms = CALM_MS},
                               &events, &err),
                  0, "%s", err.text);
 }
