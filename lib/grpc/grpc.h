@@ -28,9 +28,11 @@ struct grpc_config {
     const char *endpoint;        /* "tcp://HOST:PORT" or "unix:///PATH" */
     const char *ca, *cert, *key; /* paths; all three for tcp://, else
                                   * -EINVAL, unless: */
-    bool plaintext;   /* the operator's file says so, for a lab; unix:// is
-                     * plaintext anyway */
-    size_t reply_max; /* 0: GRPC_REPLY_MAX */
+    bool plaintext;     /* the operator's file says so, for a lab; unix:// is
+                         * plaintext anyway */
+    size_t reply_max;   /* 0: GRPC_REPLY_MAX */
+    unsigned listen_ms; /* for a refusal of our certificate, where a call found
+                         * the connection lost; 0: LISTEN_MS */
 };
 
 struct grpc; /* one connection; use from one thread at a time */

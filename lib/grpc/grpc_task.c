@@ -353,7 +353,8 @@ static int tell_fault(struct grpc_task *t, CURLcode code)
     (void)curl_easy_getinfo(g->curl, CURLINFO_OS_ERRNO, &fault.os_errno);
     if (g->to.tls && !t->brief && t->head.status == 0 &&
         grpc_fault_lost(&fault)) {
-        grpc_fault_listen(g->curl, LISTEN_MS, heard);
+        unsigned ms = g->config.listen_ms;
+        grpc_fault_listen(g->curl, ms ? ms : LISTEN_MS, heard);
         fault.reason = heard[0] ? heard : fault.reason;
     }
     int r = grpc_fault_tell(&g->config, &fault, &t->err);
