@@ -22,6 +22,7 @@
 enum {
     DEADLINE_MS = 120000, /* is not reached but in virtual time */
     SOON_MS = 200,        /* is */
+    HEARS_MS = 60000,     /* why it is refused, whoever refuses it is slow */
     /* what a fault may cost in memory: a reply of 16 MiB, in a buffer that
      * is being made larger, and what libcurl has beside it */
     MEMORY_KIB = 64 << 10,
@@ -84,9 +85,10 @@ static void place_serve(struct place *p, bool tls)
     h2_server_reply(p->server, "Version", "reply", 5);
 }
 
-static void place_client(struct place *p, bool tls)
+static void place_client(struct place *p, bool tls, unsigned listen_ms)
 {
-    struct grpc_config config = {.endpoint = p->endpoint};
+    struct grpc_config config = {.endpoint = p->endpoint,
+                                 .listen_ms = listen_ms};
     if (tls) {
         config.ca = p->ca;
         config.cert = p->cert;
@@ -100,7 +102,7 @@ static void place_init(struct place *p, bool tls)
     memset(p, 0, sizeof *p);
     place_files(p);
     place_serve(p, tls);
-    place_client(p, tls);
+    place_client(p, tls, 0);
 }
 
 static void place_fini(struct place *p)
@@ -513,7 +515,7 @@ static void server_with(struct cert_spec spec, bool foreign, const char *why)
     write_pair(foreign ? other : p.authority, &spec, p.server_cert,
                p.server_key);
     place_serve(&p, true);
-    place_client(&p, true);
+    place_client(&p, true, 0);
     refused(&p, "we refuse the server's certificate", why);
     cert_destroy(other);
     place_fini(&p);
@@ -546,7 +548,7 @@ static void client_with(struct cert_spec spec, bool foreign, const char *why)
     place_files(&p);
     write_pair(foreign ? other : p.authority, &spec, p.cert, p.key);
     place_serve(&p, true);
-    place_client(&p, true);
+    place_client(&p, true, HEARS_MS);
     for (int i = 0; i < 10; i++) /* it is a race for libcurl */
         refused(&p, "the server refuses our certificate", why);
     cert_destroy(other);
@@ -571,7 +573,10 @@ Test(grpc, new_files_are_used_without_a_restart)
     struct cert_spec spec = client_spec;
     spec.from_s = -7200;
     spec.until_s = -3600;
-    place_init(&p, true);
+    memset(&p, 0, sizeof p);
+    place_files(&p);
+    place_serve(&p, true);
+    place_client(&p, true, HEARS_MS);
     must_work(&p, "nothing");
     must_work(&p, "nothing");
     cr_expect_eq(h2_server_connections(p.server), 1);
