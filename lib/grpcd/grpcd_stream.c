@@ -57,21 +57,21 @@ void grpcd_stream_release(struct grpcd_call *c)
     struct grpcd *s = c->s;
     if (c->owned || c->down.id || c->up.id)
         return;
-    tell_end(c);
     if (c->edit.done)
         c->edit.done(c->edit.ctx);
     atomic_fetch_sub(&s->held, c->first.size + c->in.size + c->edit_in.size +
                                    c->sending.size);
     grpcd_queue_drop(s, &c->down.out);
     grpcd_queue_drop(s, &c->up.out);
+    s->n_calls--;
+    atomic_store(&s->stat_calls, s->n_calls);
+    tell_end(c); /* nothing is held for it any more */
     grpcd_call_fini(c);
     h2_fields_fini(&c->fields);
     h2_fields_fini(&c->reply);
     h2_fields_fini(&c->trailers);
     str_fini(&c->edit_in);
     free((void *)c->edit.request);
-    s->n_calls--;
-    atomic_store(&s->stat_calls, s->n_calls);
     free(c);
 }
 
