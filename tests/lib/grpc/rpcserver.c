@@ -26,11 +26,10 @@ static void echo(void *ctx, struct grpcd_call *call)
         grpcd_call_finish(call, GRPC_INVALID_ARGUMENT, "no message");
 }
 
-static void note_cancel(void *ctx)
+static void wake(void *ctx)
 {
     struct rpc_server *s = ctx;
     pthread_mutex_lock(&s->lock);
-    atomic_fetch_add(&s->n_cancelled, 1);
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
 }
@@ -40,7 +39,7 @@ static void note_cancel(void *ctx)
 static void wait_for_it(void *ctx, struct grpcd_call *call)
 {
     struct rpc_server *s = ctx;
-    grpcd_call_on_cancel(call, note_cancel, s);
+    grpcd_call_on_cancel(call, wake, s);
     atomic_fetch_add(&s->n_begun, 1);
     pthread_mutex_lock(&s->lock);
     while (!s->released && !grpcd_call_cancelled(call))
@@ -48,6 +47,8 @@ static void wait_for_it(void *ctx, struct grpcd_call *call)
     pthread_mutex_unlock(&s->lock);
     int why = grpcd_call_cancelled(call);
     atomic_store(&s->last_cancelled, why);
+    if (why)
+        atomic_fetch_add(&s->n_cancelled, 1);
     if (why)
         grpcd_call_finish(call, why, "it was cancelled");
     else
