@@ -8,7 +8,7 @@
 #include "lib/base/mem.h"
 #include "tests/lib/tmpdir.h"
 
-enum { PATIENCE_MS = 60000, LOOK_MS = 1 };
+enum { PATIENCE_MS = 600000, LOOK_MS = 1 };
 
 static void must(bool good, const char *what)
 {
@@ -17,6 +17,9 @@ static void must(bool good, const char *what)
     fprintf(stderr, "streamrig: %s\n", what);
     abort();
 }
+
+const struct stream_relay_config stream_rig_patient = {
+    .head_ms = 600000, .answer_ms = 600000, .linger_ms = 600000};
 
 /* --- start and stop -------------------------------------------------------------- */
 

@@ -26,6 +26,9 @@ struct stream_rig {
     char url[128];                 /* of the server, in `open` */
 };
 
+/* With times that only end what hangs. */
+extern const struct stream_relay_config stream_rig_patient;
+
 /* NULL: as the relay has it by default.  All abort when something fails that
  * is not what is tested. */
 void stream_rig_start(struct stream_rig *rig,

@@ -8,7 +8,7 @@
 #include "tests/lib/http/h2server.h"
 #include "tests/lib/tmpdir.h"
 
-enum { MS = 30000, REQUEST_MAX = 16384 };
+enum { MS = 600000, REQUEST_MAX = 16384 };
 
 #define ID "0123456789abcdef"
 

@@ -13,6 +13,8 @@
 #include "tests/lib/grpc/rpcclient.h"
 #include "tests/lib/grpc/rpcserver.h"
 
+enum { HANGS_MS = 600000 };
+
 static void expect_unary(struct rpc_client *c, const char *method,
                          const char *message)
 {
@@ -49,25 +51,26 @@ Test(grpcd, is_understood_by_our_client)
     struct grpc_end end;
     struct error err = {0};
     cr_assert_eq(grpc_create(&config, &g, &err), 0);
-    cr_expect_eq(grpc_call(g, "/t.T/Work", "abc", 3, 60000, &reply, &end, &err),
-                 0, "%s", err.text);
+    cr_expect_eq(
+        grpc_call(g, "/t.T/Work", "abc", 3, HANGS_MS, &reply, &end, &err), 0,
+        "%s", err.text);
     cr_expect_str_eq(str_text(&reply), "abc");
-    cr_expect_eq(grpc_call(g, "/t.T/Fail", "5:50% \xc3\xa9", 8, 60000, &reply,
-                           &end, &err),
+    cr_expect_eq(grpc_call(g, "/t.T/Fail", "5:50% \xc3\xa9", 8, HANGS_MS,
+                           &reply, &end, &err),
                  -EREMOTEIO);
     cr_expect_eq(end.code, GRPC_NOT_FOUND);
     cr_expect_str_eq(end.message, ":50% \xc3\xa9");
-    cr_expect_eq(grpc_call(g, "/t.T/None", "", 0, 60000, &reply, &end, &err),
+    cr_expect_eq(grpc_call(g, "/t.T/None", "", 0, HANGS_MS, &reply, &end, &err),
                  -EREMOTEIO);
     cr_expect_eq(end.code, GRPC_UNIMPLEMENTED);
     memset(large, 'x', GRPCD_MESSAGE_MAX);
-    cr_expect_eq(grpc_call(g, "/t.T/Echo", large, GRPCD_MESSAGE_MAX, 60000,
+    cr_expect_eq(grpc_call(g, "/t.T/Echo", large, GRPCD_MESSAGE_MAX, HANGS_MS,
                            &reply, &end, &err),
                  0, "%s", err.text);
     cr_expect_eq(reply.size, (size_t)GRPCD_MESSAGE_MAX);
     cr_expect_eq(memcmp(reply.data, large, reply.size), 0);
-    cr_expect_eq(grpc_call(g, "/t.T/Echo", large - 0, GRPCD_MESSAGE_MAX, 60000,
-                           &reply, &end, &err),
+    cr_expect_eq(grpc_call(g, "/t.T/Echo", large - 0, GRPCD_MESSAGE_MAX,
+                           HANGS_MS, &reply, &end, &err),
                  0);
     grpc_destroy(g);
     rpc_server_destroy(s);

@@ -19,7 +19,7 @@ static struct raw_reply reply;
 static void set_up(void)
 {
     log_set_level((enum log_level)(LOG_ERROR + 1));
-    stream_rig_start(&rig, NULL);
+    stream_rig_start(&rig, &stream_rig_patient);
 }
 
 static void tear_down(void)
@@ -28,7 +28,7 @@ static void tear_down(void)
     raw_reply_fini(&reply);
 }
 
-TestSuite(stream_relay, .init = set_up, .fini = tear_down, .timeout = 300);
+TestSuite(stream_relay, .init = set_up, .fini = tear_down, .timeout = 600);
 
 static void expect_echo(int fd, const char *text)
 {
