@@ -45,7 +45,8 @@ def held(place, found, log):
     ident = status_of(found)["containerID"].split("//")[-1]
     init = read(place.path("run", "io.containerd.runtime.v2.task", "k8s.io",
                            ident, "init.pid"))
-    hold, told = (f"/proc/{init}/root/tmp/{name}" for name in ("hold", "held"))
+    hold, told = (os.path.join("/proc", init, "root", "tmp", name)
+                  for name in ("hold", "held"))
 
     def written():
         n = read(told).strip()
