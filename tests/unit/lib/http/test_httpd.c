@@ -770,34 +770,3 @@ Test(httpd, cuts_off_who_does_not_read)
     httpd_stop(h);
     virtual_end();
 }
-
-/* --- starting ------------------------------------------------------------- */
-
-Test(httpd, says_why_it_cannot_listen)
-{
-    static const char *const bad[] = {"",
-                                      "localhost",
-                                      "127.0.0.1:",
-                                      "::1:80",
-                                      "127.0.0.1:http-x",
-                                      "127.0.0.1:65536",
-                                      "127.0.0.1:080808",
-                                      "203.0.113.1:0",
-                                      "[::1:0"};
-    struct httpd *h = NULL;
-    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        struct error err = {0};
-        struct httpd_config config = {.listen = bad[i]};
-        cr_assert_lt(httpd_start(&config, &h, &err), 0, "%s", bad[i]);
-        cr_assert(strstr(err.text, bad[i]), "%s", err.text);
-    }
-    h = server(0);
-    char taken[64];
-    (void)snprintf(taken, sizeof taken, "127.0.0.1:%u", httpd_port(h));
-    struct httpd_config config = {.listen = taken};
-    struct httpd *other = NULL;
-    struct error err = {0};
-    cr_assert_eq(httpd_start(&config, &other, &err), -EADDRINUSE);
-    httpd_stop(h);
-    httpd_stop(NULL);
-}
