@@ -211,16 +211,14 @@ static void play_end(struct play *p)
         str_fini(&p->told[i].text);
 }
 
-static bool has_told(struct node_reports *t, size_t n)
-{
-    cleanup_free char *text = told_text(t);
-    return lines(text) >= n;
-}
-
 static void wait_told(struct node_reports *t, size_t n)
 {
-    for (int i = 0; i < PATIENCE_MS && !has_told(t, n); i++)
+    for (int i = 0; i < PATIENCE_MS; i++) {
+        cleanup_free char *text = told_text(t);
+        if (lines(text) >= n)
+            return;
         look_again();
+    }
 }
 
 /* Until so many lines were told and so many requests came, and it would have
