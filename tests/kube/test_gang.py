@@ -57,10 +57,13 @@ def placement(api, pods):
             if name in names}
 
 
-def leadership(api):
-    """Who binds; another value after each change."""
-    spec = api.get("leases", "biga-system", "biga-extender")["spec"]
-    return spec["holderIdentity"], spec.get("leaseTransitions")
+def leadership(b):
+    """Who binds; another value after each change, also where the same
+    replica leads again, and after each bind that was late."""
+    spec = b.api.get("leases", "biga-system", "biga-extender")["spec"]
+    lost = sum(e.text().count("event=not-leading ") for e in b.lab.extenders)
+    return spec["holderIdentity"], spec.get("leaseTransitions"), lost, \
+        len(late(b))
 
 
 def remove(b, name):
@@ -69,8 +72,7 @@ def remove(b, name):
 
 
 def same(t, b):
-    api = b.api
-    led = leadership(api)
+    api, led = b.api, leadership(b)
     with t.check(f"{2 * PAIRS} pods of a job, one by one"):
         pods = jobs.pairs("ring", PAIRS, asks={"align": "pix"})
         fleet.add_pods(api, pods, 1)
@@ -92,9 +94,10 @@ def same(t, b):
         differ = {n: (got.get(n), alone[n]) for n in alone
                   if got.get(n) != alone[n]}
         # a leader that follows in between plans anew for those that are not
-        # bound yet: they may have each other's
+        # bound yet, and the place of one that is late is another's meanwhile:
+        # they may have each other's
         assert sorted(got.values()) == sorted(alone.values()), differ
-        assert not differ or leadership(api) != led, differ
+        assert not differ or leadership(b) != led, differ
         wait_for("the group knows", lambda: condition(
             api, "ring")["status"] == "True")
 
@@ -145,10 +148,14 @@ def refused(b):
     n = sum(int(n) for k, n in re.findall(
         r'^biga_binds_total\{result="(\w+)"\} (\d+)', b.metrics(), re.M)
         if k not in ("bound", "repeated", "follower"))
-    late = [line for e in b.lab.extenders for line in re.findall(
+    return n - len(late(b))
+
+
+def late(b):
+    """What the logs say of binds that were not made for want of time."""
+    return [line for e in b.lab.extenders for line in re.findall(
         "event=bind .*result=(?!bound|repeated).*", e.text())
         if is_late(line)]
-    return n - len(late)
 
 
 def state(b):
