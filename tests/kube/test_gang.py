@@ -50,6 +50,16 @@ def condition(api, name):
         "PodGroupInitiallyScheduled", {"status": "none"})
 
 
+def wait_told(b, name, status):
+    """Until the group is told so; kube-scheduler, which has decided by then,
+    does not tell it again when its call has failed."""
+    failed = re.compile('"Failed to update PodGroup status" .*'
+                        f'podGroup="default/{name}"')
+    wait_for(f"the group is told {status}", lambda: condition(
+        b.api, name)["status"] == status or failed.search(
+            b.c.scheduler.text()))
+
+
 def placement(api, pods):
     names = {p["metadata"]["name"] for p in pods}
     return {name: (where(a), a["relation"])
@@ -98,8 +108,7 @@ def same(t, b):
         # they may have each other's
         assert sorted(got.values()) == sorted(alone.values()), differ
         assert not differ or leadership(b) != led, differ
-        wait_for("the group knows", lambda: condition(
-            api, "ring")["status"] == "True")
+        wait_told(b, "ring", "True")
 
         def none():
             # a late one is logged before it is counted
@@ -219,11 +228,10 @@ def unfitting(t, b):
                            + more, job)  # of a job that may have more
             group(api, job, len(pods), rack)
             fleet.add_pods(api, pods)
-            wait_for("the group is refused", lambda: condition(
-                api, job)["status"] == "False")
+            wait_told(b, job, "False")
             calls = filtered(b) - asked
-            t.note(f"{calls} filter calls; {condition(api, job)['message']}"
-                   [:150])
+            t.note(f"{calls} filter calls; "
+                   f"{condition(api, job).get('message')}"[:150])
             assert calls > 0, "the extender was not asked"
             after = state(b)
             for key, was in before.items():
