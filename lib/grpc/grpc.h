@@ -19,7 +19,7 @@ enum {
     GRPC_REPLY_MAX = 16 << 20,   /* bytes of one message */
     GRPC_HEADERS_MAX = 16 << 10, /* bytes of all headers and trailers */
     GRPC_MESSAGE_MAX = 512,      /* of grpc-message what is kept */
-    GRPC_CONNECT_MS = 3000,
+    GRPC_CONNECT_MS = 3000,      /* of a handshake by TCP */
 };
 
 /* Texts are borrowed and must outlive it; files are read again for each new
