@@ -104,15 +104,13 @@ static void finish(struct binder *x, struct binding *b,
         b->done(b, outcome, reason);
 }
 
-static void tell_unknown(struct binder *x, struct binding *b,
-                         const char *reason)
+/* From here on it is settled(). */
+static void tell_unknown(struct binding *b, const char *reason)
 {
     log_event(LOG_WARN, "bind-unknown", "namespace", b->namespace, "pod",
               b->name, "node", b->node, "error", reason, NULL);
     b->told = true;
     b->done(b, BINDER_UNKNOWN, reason);
-    b->looks = true;
-    again(x, b, 0);
 }
 
 /* `b` may be freed once this has returned. */
@@ -130,9 +128,13 @@ static void follow(struct binder *x, struct binding *b,
         finish(x, b, BINDER_REFUSED, o->reason);
         break;
     case BINDING_UNKNOWN:
-        tell_unknown(x, b, o->reason);
+        tell_unknown(b, o->reason);
+        b->looks = true;
+        again(x, b, 0);
         break;
     case BINDING_ABANDONED:
+        if (!b->told)
+            tell_unknown(b, o->reason);
         finish(x, b, BINDER_UNKNOWN, o->reason);
         break;
     }

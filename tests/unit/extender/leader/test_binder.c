@@ -504,6 +504,29 @@ Test(binder, ends_with_what_it_does_not_know)
     bindserver_stop(f.server);
 }
 
+/* It ends before the time for an answer does: who has asked hears both, or he
+ * would take what may be bound for settled. */
+Test(binder, ends_while_an_answer_is_awaited)
+{
+    struct fixture f;
+    struct asked a;
+    start_timing(&f);
+    bindserver_pod(f.server, "p1", "u1");
+    bindserver_faults(f.server, "POST", FAULTS(FAULT_SILENT_DONE), 1);
+    bindserver_always(f.server, "GET", FAULT_ERROR);
+    ask(&f, &a, "p1", "u1", "n1");
+    for (bool looked = false; !looked;) {
+        cleanup_free char *calls = bindserver_calls(f.server);
+        looked = strstr(calls, "GET p1") != NULL;
+        (void)usleep(1000);
+    }
+    cr_assert_eq(a.outcome, -1, "there is time");
+    binder_stop(f.binder);
+    cr_expect_eq(a.outcome, BINDER_UNKNOWN);
+    cr_expect_eq(a.settled, BINDER_UNKNOWN);
+    bindserver_stop(f.server);
+}
+
 /* Whatever happens, what is said at the end is so. */
 Test(binder, is_right_in_the_end, .timeout = 120)
 {
