@@ -43,7 +43,7 @@ Test(grpc_task, cleartext_looks_often)
 /* --- a server, over a unix socket ----------------------------------------- */
 
 static struct {
-    char *dir;
+    char *dir, *endpoint;
     struct h2_server *server;
     struct grpc *grpc;
     struct str reply;
@@ -55,9 +55,9 @@ static void begin(void)
 {
     at.dir = tmpdir_create();
     cleanup_free char *path = xasprintf("%s/sock", at.dir);
-    cleanup_free char *endpoint = xasprintf("unix://%s", path);
+    at.endpoint = xasprintf("unix://%s", path);
     const struct h2_config config = {.socket = path};
-    const struct grpc_config to = {.endpoint = endpoint};
+    const struct grpc_config to = {.endpoint = at.endpoint};
     at.server = h2_server_start(&config);
     cr_assert_eq(grpc_create(&to, &at.grpc, &at.err), 0, "%s", at.err.text);
 }
@@ -67,6 +67,7 @@ static void end(void)
     grpc_destroy(at.grpc);
     h2_server_stop(at.server);
     tmpdir_remove(at.dir);
+    free(at.endpoint);
     str_fini(&at.reply);
 }
 
