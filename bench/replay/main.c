@@ -308,8 +308,8 @@ static void run(struct replay *p, struct replay_config *config)
     }
 }
 
-static int file_write(const char *path, const struct str *content,
-                      struct error *err)
+static int write_content(const char *path, const struct str *content,
+                         struct error *err)
 {
     FILE *f = fopen(path, "we");
     if (!f)
@@ -339,9 +339,9 @@ static int write_out(const struct replay *p, const struct replay_report *report,
     fputs(str_text(&timings), stderr);
     int rc = 0;
     if (p->set.json && !to_stdout)
-        rc = file_write(p->set.json, &json, err);
+        rc = write_content(p->set.json, &json, err);
     if (rc == 0 && p->set.html)
-        rc = file_write(p->set.html, &html, err);
+        rc = write_content(p->set.html, &html, err);
     return rc;
 }
 
