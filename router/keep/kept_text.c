@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "lib/base/base64.h"
-#include "lib/base/hex.h"
 #include "lib/base/json.h"
 #include "lib/base/jwrite.h"
 
