@@ -1,17 +1,7 @@
-/* hex - hexadecimal digits. */
+/* hex - hexadecimal digits, which base64.h has. */
 #ifndef BIGA_LIB_BASE_HEX_H
 #define BIGA_LIB_BASE_HEX_H
 
-/* What a digit stands for, in either case; -1: it is none. */
-static inline int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
+#include "lib/base/base64.h"
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "lib/base/hex.h"
+#include "lib/base/base64.h"
 #include "lib/base/hidden_text.h"
 #include "lib/base/mem.h"
 

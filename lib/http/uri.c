@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "lib/base/hex.h"
+#include "lib/base/base64.h"
 
 /* Decode `size` bytes at `from` to `*to`, NUL-terminate, and move `*to`
  * behind. */

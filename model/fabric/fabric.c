@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/hex.h"
+#include "lib/base/base64.h"
 #include "lib/base/refs.h"
 #include "model/fabric/fabric_private.h"
 

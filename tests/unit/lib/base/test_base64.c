@@ -84,3 +84,15 @@ Test(base64, stays_below_the_cap)
     cleanup_str struct str out = STR_INIT(5);
     cr_expect(!base64_decode("Zm9vYmFy", 8, &out));
 }
+
+Test(hex, digits_and_nothing_else)
+{
+    static const char lower[] = "0123456789abcdef", upper[] = "ABCDEF";
+    for (int i = 0; i < 256; i++) {
+        char c = (char)i;
+        const char *at = c ? strchr(lower, c) : NULL;
+        const char *up = c ? strchr(upper, c) : NULL;
+        int want = at ? (int)(at - lower) : up ? 10 + (int)(up - upper) : -1;
+        cr_expect_eq(hex_digit(c), want, "%d", i);
+    }
+}
