@@ -22,6 +22,7 @@ struct http_client {
     bool reconnect;      /* the next call makes a new connection */
     unsigned retry_ms;
     bool unsent;
+    unsigned sends; /* of the last request */
     char reason[CURL_ERROR_SIZE];
 };
 
@@ -175,6 +176,19 @@ static int is_stopped(void *ctx, curl_off_t total, curl_off_t now,
     return atomic_load((const atomic_bool *)ctx);
 }
 
+/* libcurl sends a request again, by itself, when a connection that was kept ends
+ * without a byte of an answer. */
+static int count_send(void *ctx, char *own, char *peer, int own_port,
+                      int peer_port)
+{
+    (void)own;
+    (void)peer;
+    (void)own_port;
+    (void)peer_port;
+    ((struct http_client *)ctx)->sends++;
+    return CURL_PREREQFUNC_OK;
+}
+
 static CURLcode perform(struct http_client *c, const struct http_request *rq,
                         const char *url, struct taking *taking)
 {
@@ -186,6 +200,7 @@ static CURLcode perform(struct http_client *c, const struct http_request *rq,
     struct curl_slist *headers = make_headers(c, rq);
     set_body(curl, rq);
     c->reason[0] = '\0';
+    c->sends = 0;
 #define SET(option, value) HTTP_CURL_SET(code, curl, option, value)
     SET(CURLOPT_URL, url);
     SET(CURLOPT_CUSTOMREQUEST, strcmp(method, "HEAD") == 0 ? NULL : method);
@@ -195,6 +210,8 @@ static CURLcode perform(struct http_client *c, const struct http_request *rq,
     SET(CURLOPT_FRESH_CONNECT, c->reconnect ? 1L : 0L);
     SET(CURLOPT_WRITEFUNCTION, take_body);
     SET(CURLOPT_WRITEDATA, taking);
+    SET(CURLOPT_PREREQFUNCTION, count_send);
+    SET(CURLOPT_PREREQDATA, c);
     SET(CURLOPT_NOPROGRESS, c->config.stop ? 0L : 1L);
     SET(CURLOPT_XFERINFOFUNCTION, is_stopped);
     SET(CURLOPT_XFERINFODATA, c->config.stop);
@@ -286,6 +303,11 @@ unsigned http_client_retry_ms(const struct http_client *c)
 bool http_client_unsent(const struct http_client *c)
 {
     return c->unsent;
+}
+
+bool http_client_resent(const struct http_client *c)
+{
+    return c->sends > 1;
 }
 
 void http_answer_error(const struct http_answer *a, struct str *out)

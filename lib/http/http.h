@@ -72,6 +72,10 @@ unsigned http_client_retry_ms(const struct http_client *c);
 /* How the last failure is to be taken: true when the server surely saw
  * nothing of the request (no connection was made). */
 bool http_client_unsent(const struct http_client *c);
+/* Was the last request sent more than once?  A connection that was kept ended
+ * before an answer came: the first may have been carried out, and the answer is
+ * that to the second. */
+bool http_client_resent(const struct http_client *c);
 
 /* The "error" (or Kubernetes "message") member of a JSON error body, or the
  * start of the body, as text for a person. */

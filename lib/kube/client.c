@@ -152,6 +152,11 @@ int kube_call(struct kube_client *c, const struct kube_request *request,
                      request->path, ret_answer->status, str_text(&text));
 }
 
+bool kube_client_resent(const struct kube_client *c)
+{
+    return http_client_resent(c->http);
+}
+
 unsigned kube_client_retry_ms(const struct kube_client *c)
 {
     return c->retry_ms;

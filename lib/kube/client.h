@@ -67,6 +67,10 @@ unsigned kube_client_retry_ms(const struct kube_client *c);
 /* Was the last -EBUSY or -EEXIST a Status with this reason ("Conflict")? */
 bool kube_client_reason_is(const struct kube_client *c, const char *reason);
 
+/* http_client_resent() of the last call: what the API server refuses may have been
+ * carried out all the same. */
+bool kube_client_resent(const struct kube_client *c);
+
 /* Append one path segment without its slash, percent-encoded: for names from
  * outside. */
 void kube_path_add(struct str *path, const char *segment);
