@@ -61,6 +61,7 @@ static const char *const content_types[] = {
     [KUBE_MERGE_PATCH] = "application/merge-patch+json",
     [KUBE_APPLY] = "application/apply-patch+yaml",
     [KUBE_JSON_PATCH] = "application/json-patch+json",
+    [KUBE_STRATEGIC_PATCH] = "application/strategic-merge-patch+json",
 };
 
 /* The members of a Status that we act on; the rest of the body may be

@@ -30,10 +30,12 @@ void kube_client_destroy(struct kube_client *c); /* NULL allowed */
 DEFINE_CLEANUP(kube_client, struct kube_client *, kube_client_destroy)
 
 enum kube_body {
-    KUBE_JSON,        /* application/json */
-    KUBE_MERGE_PATCH, /* application/merge-patch+json */
-    KUBE_APPLY,       /* application/apply-patch+yaml (JSON is YAML) */
-    KUBE_JSON_PATCH,  /* application/json-patch+json */
+    KUBE_JSON,            /* application/json */
+    KUBE_MERGE_PATCH,     /* application/merge-patch+json */
+    KUBE_APPLY,           /* application/apply-patch+yaml (JSON is YAML) */
+    KUBE_JSON_PATCH,      /* application/json-patch+json */
+    KUBE_STRATEGIC_PATCH, /* application/strategic-merge-patch+json: lists of
+                           * Kubernetes' own kinds are merged by key */
 };
 
 struct kube_request {
