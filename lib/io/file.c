@@ -1,5 +1,6 @@
 #include "lib/io/file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -36,5 +37,23 @@ int file_read(const char *path, size_t max, char **ret_text, size_t *ret_size,
     text[used] = '\0';
     *ret_size = used;
     *ret_text = steal(&text);
+    return 0;
+}
+
+int file_write(const char *path, mode_t mode, const char *text, size_t size,
+               bool durable, struct error *err)
+{
+    cleanup_fd int fd =
+        open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+    if (fd < 0)
+        return error_errno(err, errno, "%s: cannot be made", path);
+    for (size_t at = 0; at < size;) {
+        ssize_t n = write(fd, text + at, size - at);
+        if (n < 0 && errno != EINTR)
+            return error_errno(err, errno, "%s: cannot be written", path);
+        at += n > 0 ? (size_t)n : 0;
+    }
+    if (durable && fsync(fd) < 0)
+        return error_errno(err, errno, "%s: cannot be written", path);
     return 0;
 }

@@ -1,8 +1,10 @@
-/* file - a whole file into memory, with a cap. */
+/* file - a whole file into memory, with a cap, and out of it. */
 #ifndef BIGA_LIB_IO_FILE_H
 #define BIGA_LIB_IO_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "lib/base/error.h"
 
@@ -11,5 +13,11 @@
  * name the path. */
 int file_read(const char *path, size_t max, char **ret_text, size_t *ret_size,
               struct error *err);
+
+/* Write all of `text` to `path`, made with `mode` or emptied before; never
+ * through a symbolic link.  `durable`: it is on the disk then, its name not
+ * yet.  Errors name the path; half of the text may be there then. */
+int file_write(const char *path, mode_t mode, const char *text, size_t size,
+               bool durable, struct error *err);
 
 #endif
