@@ -2,7 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -56,4 +59,16 @@ int file_write(const char *path, mode_t mode, const char *text, size_t size,
     if (durable && fsync(fd) < 0)
         return error_errno(err, errno, "%s: cannot be written", path);
     return 0;
+}
+
+bool file_link_name(const char *path, char *ret_name, size_t room)
+{
+    char target[PATH_MAX];
+    ssize_t n = readlink(path, target, sizeof target - 1);
+    if (n <= 0)
+        return false;
+    target[n] = '\0';
+    const char *slash = strrchr(target, '/');
+    (void)snprintf(ret_name, room, "%s", slash ? slash + 1 : target);
+    return true;
 }

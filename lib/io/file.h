@@ -20,4 +20,7 @@ int file_read(const char *path, size_t max, char **ret_text, size_t *ret_size,
 int file_write(const char *path, mode_t mode, const char *text, size_t size,
                bool durable, struct error *err);
 
+/* The last part of where a link leads, cut to `room`; false: there is none. */
+bool file_link_name(const char *path, char *ret_name, size_t room);
+
 #endif
