@@ -109,6 +109,18 @@ static const char *const names[] = {
     "log-before-reopen",
     "log-after-create", /* the new file is there, and nobody knows */
     "log-after-reopen",
+    /* The way of a claim that is prepared on its node: */
+    "claim-before-record",
+    "claim-half-file",    /* beside its place, record or CDI file */
+    "claim-after-record", /* it is written down, and no CDI file is there */
+    "claim-after-file",   /* that is, too, and the kubelet has not heard */
+    "claim-before-answer",
+    /* and of its end: */
+    "claim-before-unfile",
+    "claim-after-unfile", /* its record is there still */
+    "claim-after-unrecord",
+    "claim-before-unanswer",
+    "claim-before-sweep", /* nobody has asked for it */
     /* steps that can fail */
     "act-commit",
     "cri-commit",
