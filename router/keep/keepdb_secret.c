@@ -12,22 +12,6 @@
 
 #define FILE_NAME "keep.secret"
 
-static int write_all(const char *path, const struct kept_secret *secret,
-                     struct error *err)
-{
-    cleanup_fd int fd =
-        open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return error_errno(err, errno, "%s: cannot be made", path);
-    ssize_t n = write(fd, secret->bytes, sizeof secret->bytes);
-    if (n != (ssize_t)sizeof secret->bytes)
-        return error_errno(err, n < 0 ? errno : ENOSPC, "%s: cannot be written",
-                           path);
-    if (fsync(fd) < 0)
-        return error_errno(err, errno, "%s: cannot be made durable", path);
-    return 0;
-}
-
 static int make(const char *dir, const char *path, struct kept_secret *secret,
                 struct error *err)
 {
@@ -37,7 +21,8 @@ static int make(const char *dir, const char *path, struct kept_secret *secret,
         return error_errno(err, errno, "%s: no random bytes", path);
     if (!dir)
         return 0;
-    int e = write_all(fresh, secret, err);
+    int e = file_write(fresh, 0600, (const char *)secret->bytes,
+                       sizeof secret->bytes, true, err);
     if (e == 0 && rename(fresh, path) < 0)
         e = error_errno(err, errno, "%s: cannot be renamed", fresh);
     return e == 0 ? dbfile_sync(dir, err) : e;

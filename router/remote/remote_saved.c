@@ -140,22 +140,6 @@ struct remote_view *remote_saved_read(const char *data, size_t size)
 
 /* --- the file ------------------------------------------------------------- */
 
-static int write_file(const char *path, const struct str *bytes,
-                      struct error *err)
-{
-    cleanup_fd int fd =
-        open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        return error_errno(err, errno, "%s: cannot be made", path);
-    for (size_t at = 0; at < bytes->size;) {
-        ssize_t n = write(fd, bytes->data + at, bytes->size - at);
-        if (n < 0 && errno != EINTR)
-            return error_errno(err, errno, "%s: cannot be written", path);
-        at += n > 0 ? (size_t)n : 0;
-    }
-    return 0;
-}
-
 int remote_saved_store(const struct remote_view *v, const char *path,
                        struct error *err)
 {
@@ -167,7 +151,7 @@ int remote_saved_store(const struct remote_view *v, const char *path,
         return error_set(err, bytes.starved ? ENOMEM : E2BIG,
                          "%s: would have more than %d bytes", path,
                          REMOTE_SAVED_MAX);
-    int e = write_file(fresh, &bytes, err);
+    int e = file_write(fresh, 0600, bytes.data, bytes.size, false, err);
     if (e == 0 && rename(fresh, path) < 0)
         e = error_errno(err, errno, "%s: cannot be renamed", fresh);
     return e;

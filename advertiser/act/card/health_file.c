@@ -84,29 +84,13 @@ static void write_text(const struct health_file *f, struct str *out)
     str_add_c(out, '\n');
 }
 
-static int write_file(const char *path, const struct str *text,
-                      struct error *err)
-{
-    cleanup_fd int fd =
-        open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0)
-        return error_errno(err, errno, "%s: cannot be made", path);
-    for (size_t at = 0; at < text->size;) {
-        ssize_t n = write(fd, text->data + at, text->size - at);
-        if (n < 0 && errno != EINTR)
-            return error_errno(err, errno, "%s: cannot be written", path);
-        at += n > 0 ? (size_t)n : 0;
-    }
-    return 0;
-}
-
 int health_file_store(const char *path, const struct health_file *f,
                       struct error *err)
 {
     cleanup_free char *fresh = xasprintf("%s.new", path);
     cleanup_str struct str text = STR_INIT(HEALTH_FILE_BYTES_MAX);
     write_text(f, &text);
-    int e = write_file(fresh, &text, err);
+    int e = file_write(fresh, 0644, text.data, text.size, false, err);
     if (e == 0 && rename(fresh, path) < 0)
         e = error_errno(err, errno, "%s: cannot be renamed", fresh);
     return e;
