@@ -7,6 +7,7 @@
 #include <limits.h>
 
 #include "lib/base/mem.h"
+#include "lib/io/file.h"
 
 enum { NUMBER_MAX = 15, PATH_ROOM = PATH_MAX + 64 };
 
@@ -45,19 +46,6 @@ static int number_write(const struct vfs *v, int number)
     return n == size ? 0 : n < 0 ? errno : EIO;
 }
 
-/* The last part of where a link leads; false when there is none. */
-static bool link_read(const char *path, char *ret_name, size_t room)
-{
-    char target[PATH_MAX];
-    ssize_t n = readlink(path, target, sizeof target - 1);
-    if (n <= 0)
-        return false;
-    target[n] = '\0';
-    const char *slash = strrchr(target, '/');
-    (void)snprintf(ret_name, room, "%s", slash ? slash + 1 : target);
-    return true;
-}
-
 /* A virtual function that has a driver is somebody's: a network device of the
  * host, a virtual machine's, a container's.  Sysfs does not tell whose. */
 static bool find_user(const struct vfs *v, struct prep_outcome *o)
@@ -65,10 +53,10 @@ static bool find_user(const struct vfs *v, struct prep_outcome *o)
     char path[PATH_ROOM], driver[64], pci[64];
     for (int i = 0; i < v->now; i++) {
         (void)snprintf(path, sizeof path, "%s/virtfn%d/driver", v->dir, i);
-        if (!link_read(path, driver, sizeof driver))
+        if (!file_link_name(path, driver, sizeof driver))
             continue;
         (void)snprintf(path, sizeof path, "%s/virtfn%d", v->dir, i);
-        if (!link_read(path, pci, sizeof pci))
+        if (!file_link_name(path, pci, sizeof pci))
             (void)snprintf(pci, sizeof pci, "number %d", i);
         prep_say(o, "VfsInUse",
                  "%s has %d virtual functions, and %s has the driver %s: "
