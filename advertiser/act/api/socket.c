@@ -113,18 +113,16 @@ static bool take_nothing(struct httpd_request *rq)
 static bool take_place(struct act_socket *s, struct httpd_request *rq,
                        char place[ACT_NAME_MAX + 1])
 {
-    struct act_place_status list[ACT_PLACES_MAX];
+    struct act_place_status found, list[ACT_PLACES_MAX];
     const char *name = httpd_arg(rq, 0);
     cleanup_str struct str known = STR_INIT(ERROR_TEXT_MAX / 2);
-    size_t n = actuator_places(s->a, list);
-    for (size_t i = 0; i < n; i++) {
-        bool by_pci = *list[i].pci && strcmp(list[i].pci, name) == 0;
-        if (by_pci || strcmp(list[i].name, name) == 0) {
-            memcpy(place, list[i].name, sizeof list[i].name);
-            return true;
-        }
-        str_addf(&known, "%s%s", i ? ", " : "", list[i].name);
+    if (actuator_find_place(s->a, name, &found) == 0) {
+        memcpy(place, found.name, sizeof found.name);
+        return true;
     }
+    size_t n = actuator_places(s->a, list);
+    for (size_t i = 0; i < n; i++)
+        str_addf(&known, "%s%s", i ? ", " : "", list[i].name);
     httpd_fail(rq, 404, "there is no card \"%.63s\" here; there is %s", name,
                n ? str_text(&known) : "none");
     return false;

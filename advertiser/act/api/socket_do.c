@@ -75,16 +75,12 @@ void do_delete(struct call *c)
 
 void do_drain(struct call *c)
 {
-    struct act_place_status list[ACT_PLACES_MAX];
+    struct act_place_status place;
     c->result = actuator_drain(c->s->a, c->place, c->drain, &c->err);
-    if (c->result < 0)
+    if (c->result < 0 || actuator_find_place(c->s->a, c->place, &place) < 0)
         return;
-    size_t n = actuator_places(c->s->a, list);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(list[i].name, c->place) == 0) {
-            status_json_place(&list[i], &c->out);
-            str_add_c(&c->out, '\n');
-        }
+    status_json_place(&place, &c->out);
+    str_add_c(&c->out, '\n');
 }
 
 void do_exec(struct call *c)

@@ -232,6 +232,23 @@ size_t actuator_places(struct actuator *a,
     return n;
 }
 
+int actuator_find_place(struct actuator *a, const char *name,
+                        struct act_place_status *ret_place)
+{
+    int r = -ENOENT;
+    act_lock(a);
+    for (size_t i = 0; i < a->n_places && r < 0; i++) {
+        struct place *p = a->places[i];
+        if (!p->present || (strcmp(p->desc.name, name) != 0 &&
+                            !(*name && strcmp(p->desc.pci, name) == 0)))
+            continue;
+        status_fill_place(p, ret_place);
+        r = 0;
+    }
+    act_unlock(a);
+    return r;
+}
+
 int actuator_drain(struct actuator *a, const char *place, bool drained,
                    struct error *err)
 {

@@ -118,6 +118,9 @@ int actuator_find(struct actuator *a, const char *namespace, const char *name,
 /* But cards of no use: no runtime is known, nothing of ours is there. */
 size_t actuator_places(struct actuator *a,
                        struct act_place_status ret_places[ACT_PLACES_MAX]);
+/* Of that name or PCI address, also a card of no use; -ENOENT. */
+int actuator_find_place(struct actuator *a, const char *name,
+                        struct act_place_status *ret_place);
 uint64_t actuator_version(struct actuator *a);
 /* Until the version is above `version` or the time is over; the version. */
 uint64_t actuator_wait(struct actuator *a, uint64_t version, int64_t ms);
