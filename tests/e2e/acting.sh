@@ -89,6 +89,14 @@ ok $? "kill -9: draining is remembered, the socket is taken over"
 says "takes pods again" biga card undrain "$card"
 ok $? "it can be undrained"
 
+says "drained" biga card drain "$other" && says "^$other .* drained " biga card ps
+ok $? "so can a card whose runtime is not known"
+until_true is_published "$other" false
+ok $? "which is withdrawn, too"
+says "takes pods again" biga card undrain "$other" &&
+    until_true is_published "$other" true
+ok $? "until it is undrained"
+
 body='{"uid":"u-1","place":"'$card'","spec":{"metadata":{"namespace":"ns",
  "name":"p","uid":"u-1"},"spec":{"hostNetwork":true,"containers":[{"name":"c",
  "image":"i"}]}}}'

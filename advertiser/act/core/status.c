@@ -104,6 +104,13 @@ void status_fill_pod(struct actuator *a, const struct pod_entry *e,
         fill_stale(e, p && p->present ? p : NULL, v);
 }
 
+/* Nobody has ever asked it, and nothing of ours is there: of what the operator
+ * has said of it nothing is hidden by that. */
+static LOCKED bool is_drained_unasked(const struct place *p, uint32_t n_pods)
+{
+    return p->drained && p->present && !p->desc.endpoint[0] && n_pods == 0;
+}
+
 void status_fill_place(struct place *p, struct act_place_status *v)
 {
     *v = (struct act_place_status){
@@ -115,13 +122,16 @@ void status_fill_place(struct place *p, struct act_place_status *v)
     put(v->pci, sizeof v->pci, p->desc.pci);
     put(v->endpoint, sizeof v->endpoint, p->desc.endpoint);
     put(v->runtime, sizeof v->runtime, p->runtime);
-    if (v->health != ACT_READY)
-        put(v->reason, sizeof v->reason, p->reason);
-    if (v->health == ACT_DRAINED && !v->reason[0])
-        put(v->reason, sizeof v->reason, "drained by the operator");
     for (size_t i = 0; i < p->a->n_entries; i++) {
         const struct pod_entry *e = p->a->entries[i];
         v->n_pods += pod_entry_is_on(e, p) && !pod_entry_is_helper(e) &&
                      e->intent->state != ACT_GONE;
     }
+    bool unasked = is_drained_unasked(p, v->n_pods);
+    if (unasked)
+        v->health = ACT_DRAINED;
+    if (v->health != ACT_READY && !unasked)
+        put(v->reason, sizeof v->reason, p->reason);
+    if (v->health == ACT_DRAINED && !v->reason[0])
+        put(v->reason, sizeof v->reason, "drained by the operator");
 }
