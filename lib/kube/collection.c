@@ -1,4 +1,4 @@
-#include "extender/cluster/collection.h"
+#include "lib/kube/collection.h"
 
 #include "lib/base/mem.h"
 
