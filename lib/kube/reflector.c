@@ -112,17 +112,17 @@ int reflector_start_tuned(const struct kube_config *config,
     struct reflector *r = xcalloc(1, sizeof *r);
     r->tuning = *tuning;
     int e = reflector_init(r, config, kinds, n, err);
+    *ret_reflector = r; /* its handlers may ask for it at once */
     if (e == 0) {
         int rc = pthread_create(&r->thread, NULL, reflector_thread, r);
         if (rc)
             e = error_errno(err, rc, "reflector: cannot start a thread");
     }
     if (e < 0) {
+        *ret_reflector = NULL;
         reflector_free(r);
-        return e;
     }
-    *ret_reflector = r;
-    return 0;
+    return e;
 }
 
 int reflector_start(const struct kube_config *config,
