@@ -111,3 +111,141 @@ Test(reflector_time, does_not_list_all_the_time)
     play_end(&p);
     virtual_end();
 }
+
+/* After many failures the ninth request comes soon after the eighth. */
+static void expect_soon(const struct fakeapi_answer *script, size_t n)
+{
+    struct reflector_tuning tuning = quick;
+    struct play p;
+    tuning.wait_min_ms = 150;
+    tuning.wait_max_ms = 10000;
+    virtual_begin();
+    play_prepare(&p, script, n);
+    play_start(&p, 1, &tuning);
+    while (fakeapi_n_requests(p.api) < 9)
+        look_again();
+    unsigned last = atomic_load(&n_calls) - 1;
+    int64_t ms = called_ms[last] - called_ms[last - 1];
+    cr_expect_lt(ms, 2100, "half of what the next one waits");
+    play_end(&p);
+    virtual_end();
+}
+
+/* After a restart the server has no old versions: that it says so ends the
+ * failures, and is no further one. */
+Test(reflector_time, lists_soon_when_the_server_is_back)
+{
+    static const struct fakeapi_answer script[] = {
+        LISTED_20,       {.body = EVENT("ADDED", P2)},
+        {.status = 503}, {.status = 503},
+        {.status = 503}, {.status = 503},
+        {.status = 503}, {.status = 410, .body = STATUS("410", "too old")},
+        LISTED_20};
+    expect_soon(script, ARRAY_LEN(script));
+}
+
+/* One that has just come up may refuse us before it knows our rights. */
+Test(reflector_time, asks_soon_for_rights_that_are_not_known_yet)
+{
+    static const struct fakeapi_answer script[] = {
+        LISTED_20,
+        {.body = EVENT("ADDED", P2)},
+        {.end = FAKEAPI_REFUSE},
+        {.end = FAKEAPI_REFUSE},
+        {.end = FAKEAPI_REFUSE},
+        {.end = FAKEAPI_REFUSE},
+        {.end = FAKEAPI_REFUSE},
+        {.status = 403, .body = STATUS("403", "forbidden")},
+        {.body = ""}};
+    expect_soon(script, ARRAY_LEN(script));
+}
+
+/* What one can do without is asked for ever less often while it is
+ * forbidden. */
+Test(reflector_time, asks_seldom_for_what_it_can_do_without)
+{
+    static const struct fakeapi_answer no = {
+        .status = 403, .body = STATUS("403", "forbidden")};
+    const struct fakeapi_answer script[] = {LISTED_20, no, no, no, no,
+                                            no,        no, no, no, no};
+    struct reflector_tuning tuning = quick;
+    struct play p;
+    struct reflector_state s;
+    tuning.forbidden_max_ms = 10000;
+    play_prepare(&p, script, ARRAY_LEN(script));
+    p.kinds[0].without = "it is looked at now and then";
+    virtual_begin();
+    int64_t begun = clock_ms();
+    play_start(&p, 1, &tuning);
+    while (fakeapi_n_requests(p.api) < ARRAY_LEN(script))
+        look_again();
+    /* at least half of 2, 4, 8 … ms after each of them, without end at 8 */
+    cr_expect_geq(clock_ms() - begun, (1 << 8) - 1);
+    reflector_state(p.reflector, 0, &s);
+    cr_expect(strstr(s.error, "watch: 403 forbidden"), "%s", s.error);
+    play_end(&p);
+    virtual_end();
+}
+
+Test(reflector_time, asks_with_its_selector)
+{
+    static const struct fakeapi_answer script[] = {
+        {.body = LIST("20", NEXT("x"), P1)}, LISTED_20};
+    struct play p;
+    play_prepare(&p, script, ARRAY_LEN(script));
+    p.kinds[0].query = "labelSelector=biga.dev%2Frole";
+    p.kinds[0].handler = (struct reflector_handler){.listed = told_listed};
+    play_start(&p, 1, &quick);
+    play_expect(&p, "listed\n",
+                "/pods?labelSelector=biga.dev%2Frole&limit=2\n"
+                "/pods?labelSelector=biga.dev%2Frole&limit=2&continue=x\n"
+                "/pods?labelSelector=biga.dev%2Frole&watch=1&"
+                "allowWatchBookmarks=true&timeoutSeconds=&"
+                "resourceVersion=20\n");
+    play_end(&p);
+}
+
+/* No time goes on for which it could wait. */
+Test(reflector_time, stops_at_once_whatever_it_waits_for)
+{
+    static const struct fakeapi_answer scripts[][2] = {
+        {LISTED_20, {.body = "", .end = FAKEAPI_HOLD}}, /* for an event, */
+        {{.end = FAKEAPI_HOLD}},                        /* for a list, */
+        {{.status = 500}, {.status = 500}},             /* after a failure */
+    };
+    struct reflector_tuning slow = reflector_tuning_default;
+    slow.wait_min_ms = slow.wait_max_ms = 60000;
+    virtual_begin();
+    atomic_store(&held, true);
+    for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {
+        struct play p;
+        play_prepare(&p, scripts[i], 2);
+        play_start(&p, 1, &slow);
+        play_wait(&p, 0, i == 0 ? 2 : 1);
+        reflector_stop(steal(&p.reflector));
+        play_end(&p);
+    }
+    virtual_end();
+}
+
+Test(reflector_time, an_absent_server_is_tried_again_and_again)
+{
+    struct play p;
+    struct reflector_state s;
+    struct error err = {0};
+    uint16_t port;
+    cleanup_fd int fd = raw_nowhere(&port);
+    cleanup_free char *server = xasprintf("http://127.0.0.1:%u", port);
+    struct kube_config config = {.server = server};
+    play_prepare(&p, NULL, 0);
+    cr_assert_eq(
+        reflector_start_tuned(&config, p.kinds, 1, &quick, &p.reflector, &err),
+        0, "%s", err.text);
+    do {
+        look_again();
+        reflector_state(p.reflector, 0, &s);
+    } while (s.failures < 5);
+    cr_expect(!s.synced && !s.watching);
+    cr_expect(strstr(s.error, "127.0.0.1"), "%s", s.error);
+    play_end(&p);
+}
