@@ -143,6 +143,12 @@ void reflector_stop(struct reflector *r)
     reflector_free(r);
 }
 
+void reflector_relist(struct reflector *r, size_t i)
+{
+    atomic_store(&r->follows[i].relist, true);
+    (void)curl_multi_wakeup(r->multi);
+}
+
 bool reflector_is_synced(const struct reflector *r)
 {
     bool synced = true;

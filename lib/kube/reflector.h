@@ -58,6 +58,10 @@ int reflector_start(const struct kube_config *config,
 void reflector_stop(struct reflector *r);
 DEFINE_CLEANUP(reflector, struct reflector *, reflector_stop)
 
+/* List kind `i` again, as if a watch had lost something: at once, or when what
+ * it waits for after a failure is over.  Any thread; from a handler, too. */
+void reflector_relist(struct reflector *r, size_t i);
+
 /* Is every kind listed at least once?  Any thread. */
 bool reflector_is_synced(const struct reflector *r);
 /* For metrics and /v1/…; any thread. */

@@ -464,6 +464,18 @@ static void end_silence(struct follow *f, int64_t now, int64_t limit)
     f->fresh = true;
 }
 
+/* A list that is under way is of an earlier moment: it counts as one more. */
+static void relist(struct follow *f, int64_t now)
+{
+    if (!atomic_exchange(&f->relist, false))
+        return;
+    if (f->active) {
+        end_call(f);
+        f->due_ms = now;
+    }
+    list_anew(f);
+}
+
 static void begin_due(struct follow *f, int64_t now)
 {
     if (f->active || f->due_ms > now || begin(f, now) == 0)
@@ -478,6 +490,7 @@ int64_t follow_step(struct follow *f, int64_t now)
     int64_t limit = lists(f) ? t->list_silence_ms : t->watch_silence_ms;
     if (f->active && now - f->heard_ms >= limit)
         end_silence(f, now, limit);
+    relist(f, now);
     begin_due(f, now);
     if (!f->active)
         return f->due_ms;

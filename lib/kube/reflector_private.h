@@ -73,6 +73,7 @@ struct follow {
     char version[KUBE_VERSION_MAX + 1]; /* to watch from; "": list */
     char listed[KUBE_VERSION_MAX + 1]; /* of the list under way; "": page one */
     struct str next;                   /* its continue */
+    atomic_bool relist;                /* somebody asks for it */
     bool whole; /* a page came too late: list without pages once */
     struct jsplit split;
     struct str refusal; /* the body of an answer that is not 200 */

@@ -162,6 +162,26 @@ Test(reflector, lists_again_after_410)
     cr_expect_eq(s.failures, 2);
 }
 
+/* Somebody could not keep what it was told. */
+Test(reflector, lists_again_when_it_is_asked_to)
+{
+    static const struct fakeapi_answer script[] = {
+        LISTED_20,
+        {.body = EVENT("ADDED", P2), .end = FAKEAPI_HOLD},
+        {.body = LIST("30", "", P3)}};
+    struct play p;
+    struct reflector_state s;
+    play_prepare(&p, script, ARRAY_LEN(script));
+    play_start(&p, 1, &quick);
+    play_wait(&p, lines(TOLD_20) + 1, 2);
+    reflector_relist(p.reflector, 0);
+    play_expect(&p, TOLD_20 "put " P2 "\nlist\nput " P3 "\nlisted\n",
+                FIRST WATCH("20") FIRST WATCH("30"));
+    reflector_state(p.reflector, 0, &s);
+    cr_expect_eq(s.failures, 0);
+    play_end(&p);
+}
+
 /* A version that the server cannot go on from, whatever it calls it. */
 Test(reflector, lists_again_when_a_version_is_refused_thrice)
 {
