@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "tests/lib/sanitized.h"
 
 #define NOW "2026-01-02T03:04:05.000006Z"
 
@@ -594,7 +595,7 @@ Test(election, never_two_of_three)
 static int64_t longest_gap(bool slow)
 {
     int64_t longest = 0;
-    for (uint64_t seed = 1; seed <= 300; seed++) {
+    for (uint64_t seed = 1; seed <= ROUNDS_OF(300); seed++) {
         struct world w = {.calm = true, .slow = slow, .random = seed, .n = 3};
         int64_t lead_ms = 0, died_ms = 0, led_ms = 0;
         for (unsigned i = 0; i < 3; i++) {

@@ -6,6 +6,7 @@
 
 #include "lib/base/str.h"
 #include "model/fabric/fabric.h"
+#include "tests/lib/sanitized.h"
 
 static struct fabric *read_n(const char *const *texts, size_t n)
 {
@@ -353,7 +354,7 @@ static void check_graph(const struct random_graph *g, const struct fabric *f)
 
 Test(fabric, random_graphs_in_any_order)
 {
-    for (uint64_t seed = 1; seed <= 300; seed++) {
+    for (uint64_t seed = 1; seed <= ROUNDS_OF(300); seed++) {
         struct random_graph g;
         uint64_t s = seed;
         unsigned leaves = 1 + below(&s, SWITCHES);
