@@ -239,10 +239,13 @@ size_t lyingrig_count(struct lyingrig *r, const char *method)
 bool lyingrig_check_others(struct lyingrig *r)
 {
     char id[LYINGRIG_ID];
+    /* its pod and that pod's container, and what it has made and lied about */
+    unsigned there = runtimeserver_count(r->cards[0], NULL);
     size_t n = lyingrig_count(r, "ListPodSandbox");
     bool listed = lyingrig_says(r, r->pod);
     cr_assert(lyingrig_says(r, r->host) && lyingrig_says(r, r->other));
-    cr_assert_eq(n, listed ? 3 : 2, "%zu", n);
+    cr_assert_geq(n, listed ? 3 : 2, "%zu", n);
+    cr_assert_leq(n, listed ? 1 + there : 2, "%zu", n);
     cr_assert_eq(lyingrig_call_id(r, "PodSandboxStatus", r->host), 0, "%s",
                  r->text);
     cr_assert_eq(lyingrig_call_id(r, "PodSandboxStatus", r->other), 0, "%s",
