@@ -108,6 +108,14 @@ bool quantity_parse(const char *data, size_t size, int64_t *ret_milli)
     return true;
 }
 
+bool quantity_scan(struct jscan *s, int64_t *ret_milli)
+{
+    struct jtext text;
+    bool read = jscan_peek(s) == JKIND_STRING ? jscan_string(s, &text)
+                                              : jscan_raw(s, &text);
+    return read && quantity_parse(text.data, text.size, ret_milli);
+}
+
 int64_t quantity_kib(int64_t milli)
 {
     enum { KIB_MILLI = 1024 * 1000 };
