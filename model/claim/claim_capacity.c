@@ -113,3 +113,60 @@ size_t claim_read_capacities(struct claim_reading *r, struct jscan *s,
     }
     return n;
 }
+
+const struct claim_capacity *
+claim_capacity_find(const struct claim_capacity *capacities, size_t n,
+                    const char *key)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(capacities[i].key, key) == 0)
+            return &capacities[i];
+    return NULL;
+}
+
+/* --- what a request takes ------------------------------------------------ */
+
+/* As calculateConsumedCapacity() of k8s.io/dynamic-resource-allocation
+ * (structured/internal/incubating/consumable_capacity.go). */
+static int64_t round_up(const struct claim_capacity *c, int64_t milli)
+{
+    if (c->min >= 0) {
+        if (milli <= c->min)
+            return c->min;
+        int64_t over = c->step > 0 ? (milli - c->min) % c->step : 0;
+        if (over == 0)
+            return milli;
+        return milli > INT64_MAX - (c->step - over) ? -1
+                                                    : milli + (c->step - over);
+    }
+    for (size_t i = 0; i < c->n_values; i++)
+        if (milli <= c->values[i])
+            return c->values[i];
+    return milli;
+}
+
+/* As violatesPolicy() there. */
+static bool allowed(const struct claim_capacity *c, int64_t milli)
+{
+    if (milli == c->preset)
+        return true;
+    if (c->max >= 0 && milli > c->max)
+        return false;
+    if (c->min >= 0 || c->max >= 0 || c->n_values == 0)
+        return true;
+    for (size_t i = 0; i < c->n_values; i++)
+        if (c->values[i] == milli)
+            return true;
+    return false;
+}
+
+int64_t claim_capacity_take(const struct claim_capacity *capacity,
+                            int64_t milli)
+{
+    int64_t take = milli >= 0              ? round_up(capacity, milli)
+                   : capacity->preset >= 0 ? capacity->preset
+                                           : capacity->milli;
+    return take >= 0 && take <= capacity->milli && allowed(capacity, take)
+               ? take
+               : -1;
+}

@@ -30,6 +30,18 @@ struct claim_capacity {
     const int64_t *values; /* the only ones allowed, ascending */
 };
 
+/* By its key, or NULL. */
+const struct claim_capacity *
+claim_capacity_find(const struct claim_capacity *capacities, size_t n,
+                    const char *key);
+
+/* What a request for `milli` (-1: it does not say) of this capacity takes of
+ * a device that may be in several claims: the amount rounded up as the policy
+ * has it, all of it when neither says anything; -1 when the policy or the
+ * capacity does not allow so much. */
+int64_t claim_capacity_take(const struct claim_capacity *capacity,
+                            int64_t milli);
+
 /* --- for the readers of this room ---------------------------------------- */
 
 enum capacity_form {
