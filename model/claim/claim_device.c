@@ -90,6 +90,47 @@ static void read_attributes(struct jscan *s, void *to)
     }
 }
 
+/* --- capacities and taints ----------------------------------------------- */
+
+static void read_capacities(struct jscan *s, void *to)
+{
+    struct device_reading *d = to;
+    char path[80];
+    (void)snprintf(path, sizeof path, "%s.capacity", d->path);
+    d->n_capacities = claim_read_capacities(&d->all->base, s, CAPACITY_DEVICE,
+                                            path, d->capacities);
+}
+
+struct taint_reading {
+    struct jtext key, value, effect;
+};
+
+static void read_taint(struct jscan *s, void *to)
+{
+    static const struct jrow rows[] = {
+        JROW("key", JROW_NULLABLE, jrow_text, struct taint_reading, key),
+        JROW("value", JROW_NULLABLE, jrow_text, struct taint_reading, value),
+        JROW("effect", JROW_NULLABLE, jrow_text, struct taint_reading, effect),
+        JROW_END,
+    };
+    struct device_reading *d = to;
+    struct claim_reading *r = &d->all->base;
+    struct taint_reading t = {0};
+    if (!jrow_read(s, JROW_STRICT, rows, &t))
+        return;
+    if (d->n_taints == CLAIM_TAINTS_MAX) {
+        claim_refuse(r, s, EINVAL, "%s.taints: are more than %d", d->path,
+                     CLAIM_TAINTS_MAX);
+        return;
+    }
+    struct claim_taint *taint = &d->taints[d->n_taints++];
+    taint->key = claim_keep(r, s, &t.key, 2 * CLAIM_NAME_MAX, "a taint's key");
+    taint->value = claim_keep(r, s, &t.value, CLAIM_TEXT_MAX,
+                              "a taint's value");
+    taint->effect = claim_keep(r, s, &t.effect, CLAIM_TEXT_MAX,
+                               "a taint's effect");
+}
+
 /* --- devices ------------------------------------------------------------ */
 
 static const struct jrow device_rows[] = {
@@ -98,6 +139,8 @@ static const struct jrow device_rows[] = {
     JROW_CALL_TO("allowMultipleAllocations", JROW_NULLABLE, JKIND_NONE,
                  read_true, struct device_reading, allow_multiple),
     JROW_CALL("attributes", JROW_NULLABLE, JKIND_OBJECT, read_attributes),
+    JROW_CALL("capacity", JROW_NULLABLE, JKIND_OBJECT, read_capacities),
+    JROW_EACH("taints", JROW_NULLABLE, read_taint),
     JROW_END,
 };
 
@@ -313,6 +356,18 @@ claim_device_attribute(const struct claim_device *device, const char *domain,
             low = middle + 1;
         else
             high = middle;
+    }
+    return NULL;
+}
+
+const struct claim_capacity *
+claim_device_capacity(const struct claim_device *device, const char *domain,
+                      const char *name)
+{
+    for (size_t i = 0; i < device->n_capacities; i++) {
+        const struct claim_capacity *c = &device->capacities[i];
+        if (strcmp(c->domain, domain) == 0 && strcmp(c->name, name) == 0)
+            return c;
     }
     return NULL;
 }
