@@ -68,6 +68,76 @@ static int put_escape(struct translation *t)
 
 /* A set, of which POSIX has no escapes: its members are plain, or ranges of
  * letters or digits. */
+static int put_set(struct translation *t)
+{
+    str_add_c(t->out, '[');
+    if (t->p < t->end && *t->p == '^')
+        str_add_c(t->out, *t->p++);
+    const char *from = t->p;
+    for (; t->p < t->end && (*t->p != ']' || t->p == from); t->p++) {
+        char c = *t->p;
+        bool range = c == '-' && t->p > from && t->p + 1 < t->end &&
+                     t->p[1] != ']';
+        if (c == ']' || c == '[' || c == '\\' || c == '^' || c == '&' ||
+            c == '~')
+            return not_read(t, "one of ][\\^&~ within []");
+        if (c == '-' && !range && t->p > from && t->p[-1] == '-')
+            return not_read(t, "-- within []");
+        if (range && !(is_alnum(t->p[-1]) && is_alnum(t->p[1])))
+            return not_read(t, "a range of other than letters or digits");
+        if (range && t->p[-1] > t->p[1])
+            return broken(t, "a range that goes backwards");
+        str_add_c(t->out, c);
+        if (range) { /* the end of a range begins no other */
+            str_add_c(t->out, *++t->p);
+            if (t->p + 1 < t->end && t->p[1] == '-' && t->p + 2 < t->end &&
+                t->p[2] != ']')
+                return not_read(t, "a range behind a range");
+        }
+    }
+    if (t->p == t->end)
+        return broken(t, "a [ without ]");
+    t->p++;
+    str_add_c(t->out, ']');
+    t->before = ONE;
+    return 0;
+}
+
+static bool read_count(struct translation *t, unsigned *ret)
+{
+    const char *from = t->p;
+    unsigned value = 0;
+    for (; t->p < t->end && *t->p >= '0' && *t->p <= '9'; t->p++)
+        if (value <= CLAIM_REGEX_REPEAT)
+            value = value * 10 + (unsigned)(*t->p - '0');
+    *ret = value;
+    return t->p > from && value <= CLAIM_REGEX_REPEAT;
+}
+
+static int put_count(struct translation *t)
+{
+    unsigned least, most;
+    const char *from = t->p - 1;
+    if (t->before != ONE)
+        return not_read(t, "{} behind other than one character");
+    if (!read_count(t, &least))
+        return not_read(t, "{} without a small number");
+    most = least;
+    if (t->p < t->end && *t->p == ',') {
+        t->p++;
+        if (t->p < t->end && *t->p != '}' && !read_count(t, &most))
+            return not_read(t, "{} without a small number");
+    }
+    if (t->p == t->end || *t->p != '}')
+        return not_read(t, "{ as a character");
+    if (most < least && t->p[-1] != ',')
+        return broken(t, "{} with its lower number behind");
+    t->p++;
+    str_add_n(t->out, from, (size_t)(t->p - from));
+    t->before = REPEATED;
+    return 0;
+}
+
 static int put_group(struct translation *t, char c)
 {
     if (c == '(' && t->p < t->end && (*t->p == '?' || *t->p == '*'))
@@ -89,9 +159,9 @@ static int put_next(struct translation *t)
     case '\\':
         return put_escape(t);
     case '[':
-        return not_read(t, "[]");
+        return put_set(t);
     case '{':
-        return not_read(t, "{}");
+        return put_count(t);
     case '(':
     case ')':
         return put_group(t, c);
