@@ -8,6 +8,8 @@
 /* The grammar is that of github.com/google/cel-spec (doc/langdef.md), of which
  * it has the part that the header names. */
 
+static int parse_unary(struct parser *p, int32_t *ret);
+
 /* --- what stands alone --------------------------------------------------- */
 
 static int parse_word(struct parser *p, int32_t *ret)
@@ -93,12 +95,133 @@ static int parse_primary(struct parser *p, int32_t *ret)
     return cel_refuse(l, EINVAL, "must be a value");
 }
 
+/* --- what binds tightest first ------------------------------------------- */
+
+/* .name .?name .name(…), the cursor behind the dot */
+static int parse_dot(struct parser *p, int32_t of, int32_t *ret)
+{
+    struct lexer *l = &p->lexer;
+    bool optional = cel_token_is(l, "?");
+    int rc = optional ? cel_lex(l) : 0;
+    if (rc < 0)
+        return rc;
+    struct token name = l->token;
+    if (name.kind != TOKEN_WORD)
+        return cel_refuse(l, EINVAL, "must be a name");
+    rc = cel_lex(l);
+    if (rc < 0)
+        return rc;
+    if (cel_token_is(l, "(")) {
+        rc = cel_lex(l);
+        return rc < 0 ? rc : cel_parse_call(p, &name, of, ret);
+    }
+    if (cel_node_at(p, of)->kind == NODE_DEVICE &&
+        !cel_word_is(&name, "driver") && !cel_word_is(&name, "attributes") &&
+        !cel_word_is(&name, "capacity") &&
+        !cel_word_is(&name, "allowMultipleAllocations"))
+        return error_set(
+            l->err, ENOTSUP,
+            "at %zu: \"%.*s\": Biga knows no such member of device",
+            name.at + 1, (int)(name.size < 40 ? name.size : 40), name.data);
+    rc = cel_new_node(p, NODE_SELECT, &name, ret);
+    if (rc < 0)
+        return rc;
+    cel_node_at(p, *ret)->text = arena_strndup(&p->cel->arena, name.data,
+                                               name.size);
+    cel_node_at(p, *ret)->size = name.size;
+    cel_node_at(p, *ret)->optional = optional;
+    return cel_add_child(p, *ret, of);
+}
+
+/* [key] [?key], the cursor on the bracket */
+static int parse_index(struct parser *p, int32_t of, int32_t *ret)
+{
+    int32_t key;
+    int rc = cel_new_node(p, NODE_INDEX, &p->lexer.token, ret);
+    if (rc == 0)
+        rc = cel_lex(&p->lexer);
+        rc = cel_lex(&p->lexer);
+    }
+    if (rc == 0)
+        rc = cel_parse_expression(p, &key);
+    if (rc == 0)
+        rc = cel_add_child(p, *ret, of);
+    if (rc == 0)
+        rc = cel_add_child(p, *ret, key);
+    return rc < 0 ? rc : cel_expect(p, "]");
+}
+
+static int parse_member(struct parser *p, int32_t *ret)
+{
+    int rc = parse_primary(p, ret);
+    while (rc == 0) {
+        int32_t of = *ret;
+        if (cel_token_is(&p->lexer, ".")) {
+            rc = cel_lex(&p->lexer);
+            if (rc == 0)
+                rc = parse_dot(p, of, ret);
+        } else if (cel_token_is(&p->lexer, "[")) {
+            rc = parse_index(p, of, ret);
+        } else {
+            break;
+        }
+    }
+    return rc;
+}
+
+/* -9223372036854775808 is a number of its own. */
+static int parse_minus(struct parser *p, int32_t *ret)
+{
+    struct token minus = p->lexer.token;
+    int32_t of;
+    int rc = cel_lex(&p->lexer);
+    if (rc < 0)
+        return rc;
+    struct token t = p->lexer.token;
+    if (t.kind == TOKEN_INT && t.number <= (uint64_t)INT64_MAX + 1) {
+        rc = cel_new_node(p, NODE_INT, &minus, ret);
+        if (rc < 0)
+            return rc;
+        cel_node_at(p, *ret)->number = (int64_t)(0 - t.number);
+        return cel_lex(&p->lexer);
+    }
+    rc = parse_unary(p, &of);
+    if (rc == 0)
+        rc = cel_new_node(p, NODE_NEGATE, &minus, ret);
+    return rc < 0 ? rc : cel_add_child(p, *ret, of);
+}
+
+static int parse_unary(struct parser *p, int32_t *ret)
+{
+    struct token t = p->lexer.token;
+    int32_t of;
+    int rc;
+    if (!cel_token_is(&p->lexer, "!") && !cel_token_is(&p->lexer, "-"))
+        return parse_member(p, ret);
+    if (p->depth == CLAIM_CEL_DEPTH_MAX)
+        return cel_refuse(&p->lexer, EINVAL, "is nested too deep");
+    p->depth++;
+    if (cel_token_is(&p->lexer, "-")) {
+        rc = parse_minus(p, ret);
+    } else {
+        rc = cel_lex(&p->lexer);
+        if (rc == 0)
+            rc = parse_unary(p, &of);
+        if (rc == 0)
+            rc = cel_new_node(p, NODE_NOT, &t, ret);
+        if (rc == 0)
+            rc = cel_add_child(p, *ret, of);
+    }
+    p->depth--;
+    return rc;
+}
+
 int cel_parse_expression(struct parser *p, int32_t *ret)
 {
     if (p->depth == CLAIM_CEL_DEPTH_MAX)
         return cel_refuse(&p->lexer, EINVAL, "is nested too deep");
     p->depth++;
-    int rc = parse_primary(p, ret);
+    int rc = parse_unary(p, ret);
     p->depth--;
     return rc;
 }
