@@ -95,6 +95,24 @@ static int parse_primary(struct parser *p, int32_t *ret)
     return cel_refuse(l, EINVAL, "must be a value");
 }
 
+/* The list on the right of `in`. */
+static int parse_list(struct parser *p, int32_t *ret)
+{
+    int32_t list, element;
+    int rc = cel_new_node(p, NODE_LIST, &p->lexer.token, &list);
+    if (rc == 0)
+        rc = cel_lex(&p->lexer);
+    while (rc == 0 && !cel_token_is(&p->lexer, "]")) {
+        rc = cel_parse_expression(p, &element);
+        if (rc == 0)
+            rc = cel_add_child(p, list, element);
+        if (rc == 0 && !cel_token_is(&p->lexer, "]"))
+            rc = cel_expect(p, ","); /* one may stand at the end */
+    }
+    *ret = list;
+    return rc < 0 ? rc : cel_lex(&p->lexer);
+}
+
 /* --- what binds tightest first ------------------------------------------- */
 
 /* .name .?name .name(…), the cursor behind the dot */
@@ -140,6 +158,8 @@ static int parse_index(struct parser *p, int32_t of, int32_t *ret)
     int rc = cel_new_node(p, NODE_INDEX, &p->lexer.token, ret);
     if (rc == 0)
         rc = cel_lex(&p->lexer);
+    if (rc == 0 && cel_token_is(&p->lexer, "?")) {
+        cel_node_at(p, *ret)->optional = true;
         rc = cel_lex(&p->lexer);
     }
     if (rc == 0)
@@ -216,12 +236,90 @@ static int parse_unary(struct parser *p, int32_t *ret)
     return rc;
 }
 
+static int parse_compare(struct parser *p, int32_t *ret)
+{
+    static const char *const signs[] = {"==", "!=", "<", "<=", ">", ">=", "in"};
+    struct lexer *l = &p->lexer;
+    int rc = parse_unary(p, ret);
+    while (rc == 0) {
+        int32_t left = *ret, right;
+        size_t sign = 0;
+        struct token t = l->token;
+        while (sign < ARRAY_LEN(signs) && !cel_token_is(l, signs[sign]))
+            sign++;
+        if (sign == ARRAY_LEN(signs))
+            break;
+        bool in = sign == ARRAY_LEN(signs) - 1;
+        rc = cel_lex(l);
+        if (rc == 0)
+            rc = in && cel_token_is(l, "[") ? parse_list(p, &right)
+                                            : parse_unary(p, &right);
+        if (rc == 0)
+            rc = cel_new_node(p, in ? NODE_IN : NODE_COMPARE, &t, ret);
+        if (rc < 0)
+            break;
+        cel_node_at(p, *ret)->number = (int64_t)sign;
+        rc = cel_add_child(p, *ret, left);
+        if (rc == 0)
+            rc = cel_add_child(p, *ret, right);
+    }
+    if (rc == 0 && l->token.kind == TOKEN_SIGN && l->token.size == 1 &&
+        strchr("+-*/%", *l->token.data))
+        return cel_refuse(l, ENOTSUP, CEL_NOT_READ);
+    return rc;
+}
+
+/* All that one operator joins are children of one node. */
+static int parse_joined(struct parser *p, bool or, int32_t *ret)
+{
+    int32_t next, join = CEL_NONE;
+    int rc = or ? parse_joined(p, false, ret) : parse_compare(p, ret);
+    while (rc == 0 && cel_token_is(&p->lexer, or ? "||" : "&&")) {
+        if (join == CEL_NONE) {
+            rc = cel_new_node(p, or ? NODE_OR : NODE_AND, &p->lexer.token,
+                              &join);
+            if (rc == 0)
+                rc = cel_add_child(p, join, *ret);
+            *ret = join;
+        }
+        if (rc == 0)
+            rc = cel_lex(&p->lexer);
+        if (rc == 0)
+            rc = or ? parse_joined(p, false, &next) : parse_compare(p, &next);
+        if (rc == 0)
+            rc = cel_add_child(p, join, next);
+    }
+    return rc;
+}
+
+static int parse_if(struct parser *p, int32_t *ret)
+{
+    struct token t = p->lexer.token;
+    int32_t condition = *ret, yes = CEL_NONE, no = CEL_NONE;
+    int rc = cel_lex(&p->lexer);
+    if (rc == 0)
+        rc = parse_joined(p, true, &yes);
+    if (rc == 0)
+        rc = cel_expect(p, ":");
+    if (rc == 0)
+        rc = cel_parse_expression(p, &no);
+    if (rc == 0)
+        rc = cel_new_node(p, NODE_IF, &t, ret);
+    if (rc == 0)
+        rc = cel_add_child(p, *ret, condition);
+    if (rc == 0)
+        rc = cel_add_child(p, *ret, yes);
+    return rc < 0 ? rc : cel_add_child(p, *ret, no);
+}
+
 int cel_parse_expression(struct parser *p, int32_t *ret)
 {
     if (p->depth == CLAIM_CEL_DEPTH_MAX)
         return cel_refuse(&p->lexer, EINVAL, "is nested too deep");
     p->depth++;
-    int rc = parse_unary(p, ret);
+    int rc = parse_joined(p, true, ret);
+    if (rc == 0 && cel_token_is(&p->lexer, "?"))
+        rc = parse_if(p, ret);
     p->depth--;
     return rc;
 }
