@@ -117,3 +117,81 @@ struct value cel_ordered(const struct node *n, const struct value *a,
                     : n->number == CEL_GT ? order > 0
                                           : order >= 0);
 }
+
+/* --- calls --------------------------------------------------------------- */
+
+struct value cel_text_call(const struct claim_cel *cel, const struct node *n,
+                           const struct value *of, const struct value *with)
+{
+    if (!cel_is(of, VALUE_TEXT) || !cel_is(with, VALUE_TEXT))
+        return cel_no_overload(n, of, with);
+    size_t more = of->size >= with->size ? of->size - with->size : 0;
+    int found;
+    switch (n->number) {
+    case CEL_STARTS_WITH:
+        return cel_bool(of->size >= with->size &&
+                        memcmp(of->text, with->text, with->size) == 0);
+    case CEL_ENDS_WITH:
+        return cel_bool(of->size >= with->size &&
+                        memcmp(of->text + more, with->text, with->size) == 0);
+    case CEL_CONTAINS:
+        return cel_bool(with->size == 0 ||
+                        memmem(of->text, of->size, with->text, with->size));
+    default:
+        found = claim_regex_search(cel->regexes[n->size], of->text, of->size);
+        return found < 0
+                   ? cel_error(n, ENOTSUP, "Biga matches plain ASCII alone", "")
+                   : cel_bool(found);
+    }
+}
+
+/* compareTo, isGreaterThan, isLessThan */
+struct value cel_order_call(const struct node *n, const struct value *of,
+                            const struct value *with)
+{
+    int order;
+    if (of->optional || with->optional || of->type != with->type)
+        return cel_no_overload(n, of, with);
+    if (of->type == VALUE_VERSION)
+        order = claim_version_compare(&of->version, &with->version);
+    else if (of->type != VALUE_QUANTITY)
+        return cel_no_overload(n, of, with);
+    else if (too_large(of, with))
+        return cel_error(n, ENOTSUP, "is too large for Biga", "");
+    else
+        order = of->number < with->number ? -1 : of->number > with->number;
+    return n->number == CEL_GREATER ? cel_bool(order > 0)
+           : n->number == CEL_LESS  ? cel_bool(order < 0)
+                                    : cel_int(order);
+}
+
+struct value cel_version_part(const struct node *n, const struct value *of)
+{
+    return cel_is(of, VALUE_VERSION)
+               ? cel_int((int64_t)of->version.part[n->number - CEL_MAJOR])
+               : cel_no_overload(n, of, NULL);
+}
+
+struct value cel_make_quantity(const struct node *n, const struct value *of)
+{
+    struct value v = {.type = VALUE_QUANTITY};
+    if (!cel_is(of, VALUE_TEXT))
+        return cel_no_overload(n, of, NULL);
+    if (!quantity_parse(of->text, of->size, &v.number))
+        return cel_error(n, EDOM, "no quantity: ", of->text);
+    if (*of->text == '-') /* quantity_parse() counts it as none */
+        return cel_error(n, ENOTSUP, "Biga reads no negative quantities", "");
+    return v;
+}
+
+struct value cel_make_version(const struct node *n, const struct value *of,
+                              const struct value *loose)
+{
+    struct value v = {.type = VALUE_VERSION};
+    if (!cel_is(of, VALUE_TEXT) || (loose && !cel_is(loose, VALUE_BOOL)))
+        return cel_no_overload(n, of, loose);
+    bool ok = loose && loose->number
+                  ? claim_version_parse_loose(of->text, of->size, &v.version)
+                  : claim_version_parse(of->text, of->size, &v.version);
+    return ok ? v : cel_error(n, EDOM, "no semantic version: ", of->text);
+}

@@ -49,5 +49,15 @@ struct value cel_equal(const struct node *n, const struct value *a,
 struct value cel_ordered(const struct node *n, const struct value *a,
                          const struct value *b); /* < <= > >= */
 
+/* compareTo, isGreaterThan, isLessThan */
+struct value cel_order_call(const struct node *n, const struct value *of,
+                            const struct value *with);
+/* startsWith, endsWith, contains, matches */
+struct value cel_text_call(const struct claim_cel *cel, const struct node *n,
+                           const struct value *of, const struct value *with);
+struct value cel_version_part(const struct node *n, const struct value *of);
+struct value cel_make_quantity(const struct node *n, const struct value *of);
+struct value cel_make_version(const struct node *n, const struct value *of,
+                              const struct value *loose); /* or NULL */
 
 #endif
