@@ -1,0 +1,181 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/claim/claim_cel_value.h"
+
+struct evaluation {
+    const struct claim_cel *cel;
+    const struct claim_device *device;
+    const char *driver;
+    struct value variables[CEL_VARIABLES_MAX];
+    struct arena arena; /* texts that were made */
+};
+
+static struct value eval(struct evaluation *e, int32_t at);
+
+static const struct node *node_of(const struct evaluation *e, int32_t i)
+{
+    return &e->cel->nodes[i];
+}
+
+/* --- selections ---------------------------------------------------------- */
+
+static struct value attribute_value(const struct node *n,
+                                    const struct claim_attribute *a)
+{
+    struct value v = {.number = a->number};
+    switch (a->type) {
+    case CLAIM_BOOL:
+        v.type = VALUE_BOOL;
+        break;
+    case CLAIM_INT:
+        v.type = VALUE_INT;
+        break;
+    case CLAIM_TEXT:
+        return cel_text(a->text, strlen(a->text));
+    case CLAIM_VERSION:
+        v.type = VALUE_VERSION;
+        if (!claim_version_parse(a->text, strlen(a->text), &v.version))
+            return cel_error(n, EDOM, "is no semantic version: ", a->text);
+        break;
+    case CLAIM_OTHER:
+        v.type = VALUE_OTHER;
+        break;
+    }
+    return v;
+}
+
+static struct value member_of_device(const struct evaluation *e,
+                                     const struct node *n, const char *name)
+{
+    if (strcmp(name, "driver") == 0)
+        return cel_text(e->driver, strlen(e->driver));
+    if (strcmp(name, "allowMultipleAllocations") == 0)
+        return cel_bool(e->device->allow_multiple);
+    if (strcmp(name, "attributes") == 0 || strcmp(name, "capacity") == 0)
+        return (struct value){.type = VALUE_DOMAINS, .number = *name == 'c'};
+    return cel_error(n, ENOTSUP, "Biga knows no such member of device", "");
+}
+
+/* Every domain has a map, which may be empty: so Kubernetes has it. */
+static struct value look_up(const struct evaluation *e, const struct node *n,
+                            const struct value *map, const char *name)
+{
+    if (map->type == VALUE_DEVICE)
+        return member_of_device(e, n, name);
+    if (map->type == VALUE_DOMAINS)
+        return (struct value){
+            .type = VALUE_NAMES, .number = map->number, .text = name};
+    if (map->type != VALUE_NAMES)
+        return cel_no_overload(n, map, NULL);
+    if (map->number) {
+        const struct claim_capacity *c = claim_device_capacity(e->device,
+                                                               map->text, name);
+        if (c)
+            return (struct value){.type = VALUE_QUANTITY, .number = c->milli};
+    } else {
+        const struct claim_attribute *a =
+            claim_device_attribute(e->device, map->text, name);
+        if (a)
+            return attribute_value(n, a);
+    }
+    return cel_error(n, ENOENT, "no such key: ", name);
+}
+
+/* x.name, x.?name, x["name"], x[?"name"]: of an optional value the selection
+ * is one, too. */
+static struct value select_from(const struct evaluation *e,
+                                const struct node *n, const struct value *of,
+                                const char *name)
+{
+    bool optional = n->optional || of->optional;
+    if (of->none)
+        return *of;
+    struct value v = look_up(e, n, of, name);
+    if (optional && cel_failed(&v) && v.number == ENOENT)
+        return (struct value){
+            .type = VALUE_OTHER, .optional = true, .none = true};
+    v.optional = v.optional || (optional && !cel_failed(&v));
+    return v;
+}
+
+static struct value eval_select(struct evaluation *e, const struct node *n)
+{
+    struct value of = eval(e, n->first);
+    return cel_failed(&of) ? of : select_from(e, n, &of, n->text);
+}
+
+static struct value eval_index(struct evaluation *e, const struct node *n)
+{
+    struct value of = eval(e, n->first);
+    if (cel_failed(&of))
+        return of;
+    struct value key = eval(e, node_of(e, n->first)->next);
+    if (cel_failed(&key))
+        return key;
+    if (!cel_is(&key, VALUE_TEXT) || of.type == VALUE_DEVICE)
+        return cel_no_overload(n, &of, &key);
+    return select_from(e, n, &of, key.text);
+}
+
+static struct value eval_has(struct evaluation *e, const struct node *n)
+{
+    struct value of = eval(e, n->first);
+    if (cel_failed(&of))
+        return of;
+    if (of.none)
+        return cel_bool(false);
+    struct value v = look_up(e, n, &of, n->text);
+    if (cel_failed(&v) && v.number != ENOENT)
+        return v;
+    return cel_bool(!cel_failed(&v));
+}
+
+/* --- the whole ----------------------------------------------------------- */
+
+static struct value eval(struct evaluation *e, int32_t at)
+{
+    const struct node *n = node_of(e, at);
+    switch (n->kind) {
+    case NODE_BOOL:
+        return cel_bool(n->number);
+    case NODE_INT:
+        return cel_int(n->number);
+    case NODE_TEXT:
+        return cel_text(n->text, n->size);
+    case NODE_DEVICE:
+        return (struct value){.type = VALUE_DEVICE};
+    case NODE_VARIABLE:
+        return e->variables[n->number];
+    case NODE_SELECT:
+        return eval_select(e, n);
+    case NODE_INDEX:
+        return eval_index(e, n);
+    case NODE_HAS:
+        return eval_has(e, n);
+    case NODE_LIST:
+        break; /* stands on the right of `in` alone */
+    }
+    return cel_error(n, ENOTSUP, "Biga reads lists behind in alone", "");
+}
+
+int claim_cel_eval(const struct claim_cel *cel,
+                   const struct claim_device *device, const char *driver,
+                   bool *ret_match, struct error *err)
+{
+    struct evaluation e = {.cel = cel, .device = device, .driver = driver};
+    struct value v = eval(&e, cel->root);
+    int rc = 0;
+    if (!cel_failed(&v) && !cel_is(&v, VALUE_BOOL))
+        v = v.type == VALUE_OTHER && !v.optional
+                ? cel_no_overload(node_of(&e, cel->root), &v, NULL)
+                : cel_error(node_of(&e, cel->root), EDOM,
+                            "the result is no bool", "");
+    if (cel_failed(&v))
+        rc = error_set(err, v.number == ENOTSUP ? ENOTSUP : EDOM, "at %u: %s%s",
+                       v.at + 1, v.text, v.word);
+    else
+        *ret_match = v.number;
+    arena_fini(&e.arena);
+    return rc;
+}
