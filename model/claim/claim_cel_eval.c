@@ -131,6 +131,78 @@ static struct value eval_has(struct evaluation *e, const struct node *n)
     return cel_bool(!cel_failed(&v));
 }
 
+static struct value eval_compare(struct evaluation *e, const struct node *n)
+{
+    struct value a = eval(e, n->first);
+    if (cel_failed(&a))
+        return a;
+    struct value b = eval(e, node_of(e, n->first)->next);
+    if (cel_failed(&b))
+        return b;
+    if (n->number > CEL_NE)
+        return cel_ordered(n, &a, &b);
+    struct value v = cel_equal(n, &a, &b);
+    if (n->number == CEL_EQ)
+        return v;
+    if (!cel_failed(&v))
+        return cel_bool(!v.number);
+    /* what cannot be equal is not: so cel-go has it */
+    return v.number == EDOM ? cel_bool(true) : v;
+}
+
+static struct value in_list(struct evaluation *e, const struct node *n,
+                            const struct value *what, const struct node *list)
+{
+    struct value found = cel_bool(false);
+    bool literals = list->first != CEL_NONE;
+    for (int32_t i = list->first; i != CEL_NONE; i = node_of(e, i)->next) {
+        struct value v = eval(e, i);
+        if (cel_failed(&v))
+            return v; /* there is no such list */
+        literals = literals && node_of(e, i)->kind <= NODE_TEXT;
+        v = cel_equal(n, &v, what);
+        if (cel_failed(&v) && v.number == ENOTSUP)
+            found = !cel_failed(&found) && found.number ? found : v;
+        else if (!cel_failed(&v) && v.number)
+            found = v;
+    }
+    /* cel-go makes a set of literals, and finds no version in it */
+    if (literals && cel_is(what, VALUE_VERSION))
+        return cel_no_overload(n, what, NULL);
+    return found;
+}
+
+static bool has_domain(const struct claim_device *d, bool capacity,
+                       const char *domain)
+{
+    for (size_t i = 0; !capacity && i < d->n_attributes; i++)
+        if (strcmp(d->attributes[i].domain, domain) == 0)
+            return true;
+    for (size_t i = 0; capacity && i < d->n_capacities; i++)
+        if (strcmp(d->capacities[i].domain, domain) == 0)
+            return true;
+    return false;
+}
+
+static struct value eval_in(struct evaluation *e, const struct node *n)
+{
+    const struct node *right = node_of(e, node_of(e, n->first)->next);
+    struct value what = eval(e, n->first);
+    if (cel_failed(&what))
+        return what;
+    if (right->kind == NODE_LIST)
+        return in_list(e, n, &what, right);
+    struct value map = eval(e, node_of(e, n->first)->next);
+    if (cel_failed(&map))
+        return map;
+    if (cel_is(&map, VALUE_DOMAINS) && cel_is(&what, VALUE_TEXT))
+        return cel_bool(has_domain(e->device, map.number, what.text));
+    if (!cel_is(&map, VALUE_NAMES) || !cel_is(&what, VALUE_TEXT))
+        return cel_no_overload(n, &map, &what);
+    struct value v = look_up(e, n, &map, what.text);
+    return cel_bool(!cel_failed(&v) || v.number != ENOENT);
+}
+
 /* --- the whole ----------------------------------------------------------- */
 
 static struct value eval(struct evaluation *e, int32_t at)
@@ -153,6 +225,10 @@ static struct value eval(struct evaluation *e, int32_t at)
         return eval_index(e, n);
     case NODE_HAS:
         return eval_has(e, n);
+    case NODE_COMPARE:
+        return eval_compare(e, n);
+    case NODE_IN:
+        return eval_in(e, n);
     case NODE_LIST:
         break; /* stands on the right of `in` alone */
     }
