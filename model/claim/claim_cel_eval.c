@@ -203,6 +203,49 @@ static struct value eval_in(struct evaluation *e, const struct node *n)
     return cel_bool(!cel_failed(&v) || v.number != ENOENT);
 }
 
+/* --- logic --------------------------------------------------------------- */
+
+/* One that decides does so whatever the others are: also errors. */
+static struct value eval_joined(struct evaluation *e, const struct node *n)
+{
+    bool decides = n->kind == NODE_OR;
+    struct value first_error = cel_bool(!decides);
+    for (int32_t i = n->first; i != CEL_NONE; i = node_of(e, i)->next) {
+        struct value v = eval(e, i);
+        if (!cel_failed(&v) && !cel_is(&v, VALUE_BOOL))
+            v = cel_no_overload(n, &v, NULL);
+        if (!cel_failed(&v) && v.number == decides)
+            return v;
+        if (cel_failed(&v) && !cel_failed(&first_error))
+            first_error = v;
+    }
+    return first_error;
+}
+
+static struct value eval_if(struct evaluation *e, const struct node *n)
+{
+    struct value v = eval(e, n->first);
+    int32_t yes = node_of(e, n->first)->next;
+    if (cel_failed(&v))
+        return v;
+    if (!cel_is(&v, VALUE_BOOL))
+        return cel_no_overload(n, &v, NULL);
+    return eval(e, v.number ? yes : node_of(e, yes)->next);
+}
+
+static struct value eval_sign(struct evaluation *e, const struct node *n)
+{
+    struct value v = eval(e, n->first);
+    if (cel_failed(&v))
+        return v;
+    if (!cel_is(&v, n->kind == NODE_NOT ? VALUE_BOOL : VALUE_INT))
+        return cel_no_overload(n, &v, NULL);
+    if (n->kind == NODE_NOT)
+        return cel_bool(!v.number);
+    return v.number == INT64_MIN ? cel_error(n, EDOM, "integer overflow", "")
+                                 : cel_int(-v.number);
+}
+
 /* --- the whole ----------------------------------------------------------- */
 
 static struct value eval(struct evaluation *e, int32_t at)
@@ -225,6 +268,14 @@ static struct value eval(struct evaluation *e, int32_t at)
         return eval_index(e, n);
     case NODE_HAS:
         return eval_has(e, n);
+    case NODE_NOT:
+    case NODE_NEGATE:
+        return eval_sign(e, n);
+    case NODE_AND:
+    case NODE_OR:
+        return eval_joined(e, n);
+    case NODE_IF:
+        return eval_if(e, n);
     case NODE_COMPARE:
         return eval_compare(e, n);
     case NODE_IN:
