@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/utf8.h"
 #include "model/claim/claim_cel_value.h"
 
 struct evaluation {
@@ -246,7 +247,103 @@ static struct value eval_sign(struct evaluation *e, const struct node *n)
                                  : cel_int(-v.number);
 }
 
+/* --- calls --------------------------------------------------------------- */
+
+static struct value change_case(struct evaluation *e, const struct value *of,
+                                bool upper)
+{
+    char *text = arena_strndup(&e->arena, of->text, of->size);
+    for (size_t i = 0; i < of->size; i++)
+        if (upper ? text[i] >= 'a' && text[i] <= 'z'
+                  : text[i] >= 'A' && text[i] <= 'Z')
+            text[i] = (char)(text[i] ^ 0x20);
+    return cel_text(text, of->size);
+}
+
+static struct value size_of(const struct evaluation *e, const struct node *n,
+                            const struct value *of)
+{
+    int64_t size = 0;
+    if (cel_is(of, VALUE_TEXT)) {
+        for (size_t i = 0; i < of->size; i++)
+            size += !utf8_inside(of->text[i]);
+        return cel_int(size);
+    }
+    if (!cel_is(of, VALUE_NAMES) && !cel_is(of, VALUE_DOMAINS))
+        return cel_no_overload(n, of, NULL);
+    const char *before = NULL; /* both arrays are in order of their domains */
+    size_t count = of->number ? e->device->n_capacities
+                              : e->device->n_attributes;
+    for (size_t i = 0; i < count; i++) {
+        const char *domain = of->number ? e->device->capacities[i].domain
+                                        : e->device->attributes[i].domain;
+        if (of->type == VALUE_NAMES)
+            size += strcmp(domain, of->text) == 0;
+        else
+            size += !before || strcmp(domain, before) != 0;
+        before = domain;
+    }
+    return cel_int(size);
+}
+
+/* x.orValue(y): y counts only when there is no x. */
+static struct value or_value(struct evaluation *e, const struct node *n,
+                             struct value of, int32_t otherwise)
+{
+    if (!of.optional)
+        return cel_no_overload(n, &of, NULL);
+    if (of.none)
+        return eval(e, otherwise);
+    of.optional = false;
+    return of;
+}
+
+static struct value eval_call(struct evaluation *e, const struct node *n)
+{
+    int32_t second = node_of(e, n->first)->next;
+    struct value of = eval(e, n->first), with = {0};
+    if (cel_failed(&of))
+        return of;
+    if (n->number == CEL_OR_VALUE)
+        return or_value(e, n, of, second);
+    if (second != CEL_NONE)
+        with = eval(e, second);
+    if (second != CEL_NONE && cel_failed(&with))
+        return with;
+    switch ((enum cel_function)n->number) {
+    case CEL_LOWER:
+    case CEL_UPPER:
+        return cel_is(&of, VALUE_TEXT)
+                   ? change_case(e, &of, n->number == CEL_UPPER)
+                   : cel_no_overload(n, &of, NULL);
+    case CEL_SIZE:
+        return size_of(e, n, &of);
+    case CEL_COMPARE_TO:
+    case CEL_GREATER:
+    case CEL_LESS:
+        return cel_order_call(n, &of, &with);
+    case CEL_MAJOR:
+    case CEL_MINOR:
+    case CEL_PATCH:
+        return cel_version_part(n, &of);
+    case CEL_HAS_VALUE:
+        return of.optional ? cel_bool(!of.none) : cel_no_overload(n, &of, NULL);
+    case CEL_QUANTITY:
+        return cel_make_quantity(n, &of);
+    case CEL_SEMVER:
+        return cel_make_version(n, &of, second != CEL_NONE ? &with : NULL);
+    default:
+        return cel_text_call(e->cel, n, &of, &with);
+    }
+}
+
 /* --- the whole ----------------------------------------------------------- */
+
+static struct value eval_bind(struct evaluation *e, const struct node *n)
+{
+    e->variables[n->number] = eval(e, n->first);
+    return eval(e, node_of(e, n->first)->next);
+}
 
 static struct value eval(struct evaluation *e, int32_t at)
 {
@@ -268,6 +365,8 @@ static struct value eval(struct evaluation *e, int32_t at)
         return eval_index(e, n);
     case NODE_HAS:
         return eval_has(e, n);
+    case NODE_CALL:
+        return eval_call(e, n);
     case NODE_NOT:
     case NODE_NEGATE:
         return eval_sign(e, n);
@@ -280,6 +379,8 @@ static struct value eval(struct evaluation *e, int32_t at)
         return eval_compare(e, n);
     case NODE_IN:
         return eval_in(e, n);
+    case NODE_BIND:
+        return eval_bind(e, n);
     case NODE_LIST:
         break; /* stands on the right of `in` alone */
     }
