@@ -73,6 +73,52 @@ static void read_needs(struct jscan *s, void *to)
                                        q->needs);
 }
 
+struct toleration_reading {
+    struct jtext key, operator, value, effect;
+};
+
+static void read_toleration(struct jscan *s, void *to)
+{
+    static const struct jrow rows[] = {
+        JROW("key", JROW_NULLABLE, jrow_text, struct toleration_reading, key),
+        JROW("operator", JROW_NULLABLE, jrow_text,
+             struct toleration_reading, operator),
+        JROW("value", JROW_NULLABLE, jrow_text, struct toleration_reading,
+             value),
+        JROW("effect", JROW_NULLABLE, jrow_text, struct toleration_reading,
+             effect),
+        JROW_END,
+    };
+    struct request_reading *q = to;
+    struct claim_reading *r = &q->all->base;
+    struct toleration_reading t = {0};
+    if (!jrow_read(s, JROW_STRICT, rows, &t))
+        return;
+    bool exists = t.operator.data && jtext_is(&t.operator, "Exists");
+    if (!exists && t.operator.data && !jtext_is(&t.operator, "Equal") &&
+        t.operator.size)
+        return; /* as one that is not there: so the allocator has it */
+    if (q->n_tolerations == CLAIM_TAINTS_MAX) {
+        claim_refuse(r, s, EINVAL, "%s.exactly.tolerations: are more than %d",
+                     q->path, CLAIM_TAINTS_MAX);
+        return;
+    }
+    q->tolerations[q->n_tolerations++] = (struct claim_toleration){
+        .key = claim_keep(r, s, &t.key, 2 * CLAIM_NAME_MAX, "toleration.key"),
+        .value = claim_keep(r, s, &t.value, CLAIM_TEXT_MAX, "toleration.value"),
+        .effect = claim_keep(r, s, &t.effect, CLAIM_TEXT_MAX,
+                             "toleration.effect"),
+        .exists = exists,
+    };
+}
+
+static void read_derived(struct jscan *s, void *to)
+{
+    ((struct request_reading *)to)->bad =
+        "has derivedAttributes, which Biga does not read: leave them out";
+    (void)jscan_skip(s); /* a fault sticks */
+}
+
 static const struct jrow capacity_rows[] = {
     JROW_CALL("requests", JROW_NULLABLE, JKIND_OBJECT, read_needs),
     JROW_END,
@@ -86,6 +132,8 @@ static const struct jrow exactly_rows[] = {
     JROW_CALL("adminAccess", JROW_NULLABLE, JKIND_NONE, read_admin),
     JROW_CALL("selectors", JROW_STRICT, JKIND_NONE, read_selectors),
     JROW_OBJECT("capacity", JROW_NULLABLE, capacity_rows),
+    JROW_EACH("tolerations", JROW_NULLABLE, read_toleration),
+    JROW_EACH("derivedAttributes", JROW_NULLABLE, read_derived),
     JROW_END,
 };
 
