@@ -9,6 +9,7 @@ struct reading {
     struct claim_reading base;
     struct claim_spec *spec;
     struct claim_request requests[CLAIM_REQUESTS_MAX];
+    struct claim_constraint constraints[CLAIM_CONSTRAINTS_MAX];
 };
 
 /* One request.  Its name may stand behind the rest, so what Biga cannot plan
@@ -247,16 +248,101 @@ static void read_request(struct jscan *s, void *to)
                          q->path, request->name);
 }
 
+/* --- constraints -------------------------------------------------------- */
+
+struct constraint_reading {
+    struct reading *all;
+    struct jtext match, distinct;
+    const char *requests[CLAIM_REQUESTS_MAX];
+    size_t n_requests;
+};
+
+static void read_bound(struct jscan *s, void *to)
+{
+    struct constraint_reading *c = to;
+    struct jtext text;
+    if (!jscan_string(s, &text))
+        return;
+    if (c->n_requests == CLAIM_REQUESTS_MAX)
+        claim_refuse(&c->all->base, s, EINVAL,
+                     "devices.constraints[%zu].requests: are more than %d",
+                     c->all->spec->n_constraints, CLAIM_REQUESTS_MAX);
+    else
+        c->requests[c->n_requests++] =
+            claim_keep(&c->all->base, s, &text, 2 * CLAIM_NAME_MAX,
+                       "devices.constraints[].requests[]");
+}
+
+static void read_constraint(struct jscan *s, void *to)
+{
+    static const struct jrow rows[] = {
+        JROW("matchAttribute", JROW_NULLABLE, jrow_text,
+             struct constraint_reading, match),
+        JROW("distinctAttribute", JROW_NULLABLE, jrow_text,
+             struct constraint_reading, distinct),
+        JROW_EACH("requests", JROW_NULLABLE, read_bound),
+        JROW_END,
+    };
+    struct reading *all = to;
+    struct claim_reading *r = &all->base;
+    size_t n = all->spec->n_constraints;
+    struct constraint_reading c = {.all = all};
+    if (n == CLAIM_CONSTRAINTS_MAX) {
+        claim_refuse(r, s, EINVAL, "devices.constraints: are more than %d",
+                     CLAIM_CONSTRAINTS_MAX);
+        return;
+    }
+    if (!jrow_read(s, JROW_STRICT, rows, &c))
+        return;
+    struct claim_constraint *made = &all->constraints[n];
+    made->match = claim_keep(r, s, &c.match, 2 * CLAIM_NAME_MAX,
+                             "devices.constraints[].matchAttribute");
+    made->distinct = claim_keep(r, s, &c.distinct, 2 * CLAIM_NAME_MAX,
+                                "devices.constraints[].distinctAttribute");
+    made->requests = claim_keep_array(r, c.requests, c.n_requests,
+                                      sizeof *c.requests);
+    made->n_requests = c.n_requests;
+    if (!s->fault && !*made->match && !*made->distinct)
+        claim_refuse(r, s, EDOM,
+                     "devices.constraints[%zu]: is of a kind that Biga does "
+                     "not know: use matchAttribute or distinctAttribute",
+                     n);
+    all->spec->n_constraints++;
+}
+
+static void read_config(struct jscan *s, void *to)
+{
+    ((struct reading *)to)->spec->has_config = true;
+    (void)jscan_skip(s); /* a fault sticks */
+}
+
 /* --- the object --------------------------------------------------------- */
 
 static const struct jrow devices_rows[] = {
     JROW_EACH("requests", JROW_NULLABLE, read_request),
+    JROW_EACH("constraints", JROW_NULLABLE, read_constraint),
+    JROW_EACH("config", JROW_NULLABLE, read_config),
     JROW_END,
 };
 static const struct jrow spec_rows[] = {
     JROW_OBJECT("devices", JROW_NULLABLE, devices_rows),
     JROW_END,
 };
+
+/* Every constraint names requests that are there. */
+static int check_constraints(const struct claim_spec *spec, struct error *err)
+{
+    for (size_t i = 0; i < spec->n_constraints; i++) {
+        const struct claim_constraint *c = &spec->constraints[i];
+        for (size_t j = 0; j < c->n_requests; j++)
+            if (!claim_spec_request(spec, c->requests[j]))
+                return error_set(err, EINVAL,
+                                 "devices.constraints[%zu].requests: there is "
+                                 "no request \"%s\"",
+                                 i, c->requests[j]);
+    }
+    return 0;
+}
 
 int claim_spec_read(const char *json, size_t size, struct claim_spec **ret_spec,
                     struct error *err)
@@ -274,6 +360,10 @@ int claim_spec_read(const char *json, size_t size, struct claim_spec **ret_spec,
                                &r->base);
     spec->requests = claim_keep_array(&r->base, r->requests, spec->n_requests,
                                       sizeof *r->requests);
+    spec->constraints = claim_keep_array(
+        &r->base, r->constraints, spec->n_constraints, sizeof *r->constraints);
+    if (rc == 0)
+        rc = check_constraints(spec, err);
     if (rc == 0)
         *ret_spec = steal(&spec);
     return rc;
@@ -288,4 +378,31 @@ void claim_spec_destroy(struct claim_spec *spec)
             claim_cel_destroy(spec->requests[i].selectors[j]);
     arena_fini(&spec->arena);
     free(spec);
+}
+
+/* --- look-ups ----------------------------------------------------------- */
+
+static bool names(const char *reference, const char *request)
+{
+    size_t size = strlen(request);
+    return strncmp(reference, request, size) == 0 &&
+           (reference[size] == '\0' || reference[size] == '/');
+}
+
+const struct claim_request *claim_spec_request(const struct claim_spec *spec,
+                                               const char *name)
+{
+    for (size_t i = 0; i < spec->n_requests; i++)
+        if (names(name, spec->requests[i].name))
+            return &spec->requests[i];
+    return NULL;
+}
+
+bool claim_constraint_binds(const struct claim_constraint *constraint,
+                            const char *request)
+{
+    for (size_t i = 0; i < constraint->n_requests; i++)
+        if (names(constraint->requests[i], request))
+            return true;
+    return constraint->n_requests == 0;
 }
