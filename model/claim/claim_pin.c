@@ -110,3 +110,68 @@ void claim_pin_roots(const char *driver, const char *const *roots,
     }
     str_add(out, n_roots == 1 ? "" : "]");
 }
+
+/* --- the spec ------------------------------------------------------------- */
+
+static int check(const struct claim_spec *spec, const struct claim_pin *pins,
+                 size_t i, struct error *err)
+{
+    const struct claim_request *request = NULL;
+    for (size_t j = 0; j < spec->n_requests; j++)
+        if (strcmp(spec->requests[j].name, pins[i].request) == 0)
+            request = &spec->requests[j];
+    if (!request)
+        return error_set(err, EDOM, "there is no request \"%s\"",
+                         pins[i].request);
+    for (size_t j = 0; j < i; j++)
+        if (strcmp(pins[j].request, pins[i].request) == 0)
+            return error_set(err, EDOM, "request \"%s\": is pinned twice",
+                             pins[i].request);
+    if (request->n_selectors >= CLAIM_SELECTORS_MAX)
+        return error_set(err, EDOM,
+                         "request \"%s\": has %zu selectors, and Kubernetes "
+                         "allows no more: join two of them with &&",
+                         pins[i].request, request->n_selectors);
+    if (strlen(pins[i].cel) > CLAIM_CEL_MAX)
+        return error_set(err, EDOM,
+                         "request \"%s\": its pin has %zu bytes, allowed are "
+                         "%d",
+                         pins[i].request, strlen(pins[i].cel), CLAIM_CEL_MAX);
+    return 0;
+}
+
+static void add_selector(struct str *out, enum claim_pin_form form,
+                         const char *cel)
+{
+    static const char *const before[] = {"\"selectors\":[", "[", "", ","};
+    static const char *const behind[] = {"],", "]", "", ""};
+    str_add(out, before[form]);
+    str_add(out, "{\"cel\":{\"expression\":");
+    str_add_json(out, cel);
+    str_add(out, "}}");
+    str_add(out, behind[form]);
+}
+
+/* Requests stand in the JSON in their order. */
+int claim_pin(const struct claim_spec *spec, const struct claim_pin *pins,
+              size_t n_pins, struct str *out, struct error *err)
+{
+    size_t from = 0;
+    for (size_t i = 0; i < n_pins; i++) {
+        int rc = check(spec, pins, i, err);
+        if (rc < 0)
+            return rc;
+    }
+    for (size_t i = 0; i < spec->n_requests; i++) {
+        const struct claim_request *request = &spec->requests[i];
+        for (size_t j = 0; j < n_pins; j++) {
+            if (strcmp(pins[j].request, request->name) != 0)
+                continue;
+            str_add_n(out, spec->json + from, request->pin_at - from);
+            add_selector(out, request->pin_form, pins[j].cel);
+            from = request->pin_at + request->pin_cut;
+        }
+    }
+    str_add_n(out, spec->json + from, spec->json_size - from);
+    return 0;
+}

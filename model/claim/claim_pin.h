@@ -10,6 +10,17 @@
 #include "lib/base/str.h"
 #include "model/claim/claim_spec.h"
 
+struct claim_pin {
+    const char *request; /* its name */
+    const char *cel;     /* the selector */
+};
+
+/* Append the spec's JSON with the pins.  0; -EDOM with the request's name: it
+ * is not there, is pinned twice, has CLAIM_SELECTORS_MAX selectors already, or
+ * the selector is longer than CLAIM_CEL_MAX.  `out` is as it was then. */
+int claim_pin(const struct claim_spec *spec, const struct claim_pin *pins,
+              size_t n_pins, struct str *out, struct error *err);
+
 /* Append the CEL of a pin.  `addrs` has at least one; a request for several
  * devices gets them all, as it counts as many.
  *
