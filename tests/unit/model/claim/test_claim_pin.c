@@ -84,3 +84,129 @@ Test(claim_pin, refusals)
                      "no more: join two of them with &&");
     cr_expect_eq(out.size, 0);
 }
+
+static struct pci_addr addr_of(const char *text)
+{
+    struct pci_addr addr = {0};
+    struct error err = {0};
+    cr_assert_eq(pci_addr_parse(text, &addr, &err), 0, "%s", err.text);
+    return addr;
+}
+
+/* A slice with one device per text of attributes. */
+static struct claim_slice *devices_of(const char *driver,
+                                      const char *const *all, size_t n)
+{
+    cleanup_str struct str json = STR_INIT(1 << 16);
+    struct claim_slice *slice = NULL;
+    struct error err = {0};
+    str_addf(&json,
+             "{\"metadata\":{\"name\":\"s\"},\"spec\":{\"driver\":\"%s\","
+             "\"nodeName\":\"n\",\"pool\":{\"name\":\"p\"},\"devices\":[",
+             driver);
+    for (size_t i = 0; i < n; i++)
+        str_addf(&json, "%s{\"name\":\"d%zu\",\"attributes\":{%s}}",
+                 i ? "," : "", i, all[i]);
+    str_add(&json, "]}}");
+    cr_assert_eq(claim_slice_read(str_text(&json), json.size, &slice, &err), 0,
+                 "%s", err.text);
+    return slice;
+}
+
+/* '1' and '0' of each device: a pin never raises an error. */
+static void check_pin(const char *cel, const struct claim_slice *slice,
+                      const char *wanted)
+{
+    cleanup_with(claim_cel) struct claim_cel *compiled = NULL;
+    struct error err = {0};
+    char got[8] = "";
+    cr_assert_eq(claim_cel_compile(cel, strlen(cel), &compiled, &err), 0,
+                 "%s: %s", cel, err.text);
+    for (size_t i = 0; i < slice->n_devices; i++) {
+        bool match = false;
+        cr_assert_eq(claim_cel_eval(compiled, &slice->devices[i], slice->driver,
+                                    &match, &err),
+                     0, "%s: %s", cel, err.text);
+        got[i] = match ? '1' : '0';
+    }
+    cr_expect_str_eq(got, wanted, "%s: %s", cel, got);
+}
+
+#define PCI(addr) \
+    "\"resource.kubernetes.io/pciBusID\":{\"string\":\"" addr "\"}"
+#define ROOT(root) \
+    "\"resource.kubernetes.io/pcieRoot\":{\"string\":\"" root "\"}"
+#define NODE(node) "\"biga.dev/node\":{\"string\":\"" node "\"}"
+#define WIDE(addr) "\"biga.dev/pciAddress\":{\"string\":\"" addr "\"}"
+
+Test(claim_pin, cards)
+{
+    static const char *const devices[] = {
+        NODE("n\\\"1") "," PCI("0000:17:00.0"),
+        NODE("n\\\"1") "," PCI("0000:18:00.0"),
+        NODE("n2") "," PCI("0000:17:00.0"),
+        NODE("n\\\"1") "," WIDE("10000:01:00.0"),
+        PCI("0000:17:00.0"),
+        "",
+    };
+    cleanup_with(claim_slice) struct claim_slice *slice =
+        devices_of("xpu.biga.dev", devices, 6);
+    cleanup_with(claim_slice) struct claim_slice *others =
+        devices_of("gpu.example.com", devices, 6);
+    const struct pci_addr addrs[] = {addr_of("0000:17:00.0"),
+                                     addr_of("10000:01:00.0"),
+                                     addr_of("0000:18:00.0")};
+    cleanup_str struct str cel = STR_INIT(4096);
+    claim_pin_cards("n\"1", addrs, 1, &cel);
+    cr_expect_str_eq(
+        str_text(&cel),
+        "device.driver == \"xpu.biga.dev\" && "
+        "has(device.attributes[\"biga.dev\"].node) && "
+        "device.attributes[\"biga.dev\"].node == \"n\\\"1\" && "
+        "has(device.attributes[\"resource.kubernetes.io\"].pciBusID) && "
+        "device.attributes[\"resource.kubernetes.io\"].pciBusID == "
+        "\"0000:17:00.0\"");
+    check_pin(str_text(&cel), slice, "100000");
+    check_pin(str_text(&cel), others, "000000");
+    cel.size = 0;
+    claim_pin_cards("n\"1", addrs + 1, 1, &cel);
+    check_pin(str_text(&cel), slice, "000100");
+    cel.size = 0;
+    claim_pin_cards("n\"1", addrs, 3, &cel);
+    check_pin(str_text(&cel), slice, "110100");
+}
+
+Test(claim_pin, others)
+{
+    static const char *const devices[] = {
+        PCI("0000:17:00.0") "," ROOT("pci0000:16"),
+        PCI("0000:18:00.0"),
+        ROOT("pci0000:16"),
+        ROOT("pci0000:40"),
+        "",
+    };
+    static const char *const roots[] = {"pci0000:16", "pci0000:40"};
+    cleanup_with(claim_slice) struct claim_slice *slice =
+        devices_of("gpu.example.com", devices, 5);
+    const struct pci_addr addrs[] = {addr_of("0000:17:00.0"),
+                                     addr_of("0000:18:00.0"),
+                                     addr_of("10000:01:00.0")};
+    cleanup_str struct str cel = STR_INIT(4096);
+    claim_pin_pci("gpu.example.com", addrs, 1, &cel);
+    check_pin(str_text(&cel), slice, "10000");
+    cel.size = 0;
+    claim_pin_pci("gpu.example.com", addrs, 3, &cel);
+    check_pin(str_text(&cel), slice, "11000");
+    cel.size = 0;
+    claim_pin_pci("gpu.example.com", addrs + 2, 1, &cel);
+    check_pin(str_text(&cel), slice, "00000");
+    cel.size = 0;
+    claim_pin_pci("other.example.com", addrs, 3, &cel);
+    check_pin(str_text(&cel), slice, "00000");
+    cel.size = 0;
+    claim_pin_roots("gpu.example.com", roots, 1, &cel);
+    check_pin(str_text(&cel), slice, "10100");
+    cel.size = 0;
+    claim_pin_roots("gpu.example.com", roots, 2, &cel);
+    check_pin(str_text(&cel), slice, "10110");
+}
