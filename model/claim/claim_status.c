@@ -1,0 +1,144 @@
+#include "model/claim/claim_status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/claim/claim_read.h"
+
+struct reading {
+    struct claim_reading base;
+    struct claim_status *status;
+    struct jtext namespace, name, uid, version, pod_claim, pinned, spec;
+};
+
+#define TEXT(key, field) \
+    JROW(key, JROW_NULLABLE, jrow_text, struct reading, field)
+
+/* --- metadata ----------------------------------------------------------- */
+
+struct owner {
+    struct jtext api, kind, name, uid;
+    bool controller;
+};
+
+static void read_true(struct jscan *s, void *to)
+{
+    (void)jscan_bool(s, to); /* a fault sticks */
+}
+
+static void read_owner(struct jscan *s, void *to)
+{
+    static const struct jrow rows[] = {
+        JROW("apiVersion", JROW_NULLABLE, jrow_text, struct owner, api),
+        JROW("kind", JROW_NULLABLE, jrow_text, struct owner, kind),
+        JROW("name", JROW_NULLABLE, jrow_text, struct owner, name),
+        JROW("uid", JROW_NULLABLE, jrow_text, struct owner, uid),
+        JROW_CALL_TO("controller", JROW_NULLABLE, JKIND_NONE, read_true,
+                     struct owner, controller),
+        JROW_END,
+    };
+    struct reading *r = to;
+    struct owner o = {0};
+    if (!jrow_read(s, JROW_STRICT, rows, &o) || !o.controller || !o.kind.data ||
+        !jtext_is(&o.kind, "Pod") || !o.api.data || !jtext_is(&o.api, "v1"))
+        return;
+    r->status->owner.name = claim_keep(&r->base, s, &o.name, CLAIM_NAME_MAX,
+                                       "metadata.ownerReferences[].name");
+    r->status->owner.uid = claim_keep(&r->base, s, &o.uid, CLAIM_NAME_MAX,
+                                      "metadata.ownerReferences[].uid");
+}
+
+static void read_deletion(struct jscan *s, void *to)
+{
+    ((struct reading *)to)->status->deleting = true;
+    (void)jscan_skip(s); /* a fault sticks */
+}
+
+static const struct jrow annotation_rows[] = {
+    JROW(CLAIM_POD_CLAIM_KEY, JROW_NULLABLE, jrow_text, struct reading,
+         pod_claim),
+    JROW(CLAIM_PINNED_KEY, JROW_NULLABLE, jrow_text, struct reading, pinned),
+    JROW_END,
+};
+static const struct jrow metadata_rows[] = {
+    TEXT("namespace", namespace),
+    TEXT("name", name),
+    TEXT("uid", uid),
+    TEXT("resourceVersion", version),
+    JROW_CALL("deletionTimestamp", JROW_NULLABLE, JKIND_STRING, read_deletion),
+    JROW_OBJECT("annotations", JROW_NULLABLE, annotation_rows),
+    JROW_EACH("ownerReferences", JROW_NULLABLE, read_owner),
+    JROW_END,
+};
+
+/* --- status and the object ------------------------------------------------ */
+
+static void read_spec(struct jscan *s, void *to)
+{
+    (void)jscan_raw(s, to); /* a fault sticks */
+}
+
+static const struct jrow object_rows[] = {
+    JROW_OBJECT("metadata", JROW_NULLABLE, metadata_rows),
+    JROW_CALL_TO("spec", JROW_NULLABLE, JKIND_OBJECT, read_spec, struct reading,
+                 spec),
+    JROW_END,
+};
+
+static int finish(struct reading *r)
+{
+    struct claim_status *status = r->status;
+    struct claim_reading *base = &r->base;
+    struct jscan none; /* it only carries the refusals */
+    jscan_init(&none, "", 0);
+    status->namespace = claim_need(base, &none, &r->namespace, CLAIM_NAME_MAX,
+                                   "metadata.namespace");
+    status->name = claim_need(base, &none, &r->name, CLAIM_NAME_MAX,
+                              "metadata.name");
+    status->uid = claim_need(base, &none, &r->uid, CLAIM_NAME_MAX,
+                             "metadata.uid");
+    status->version = claim_keep(base, &none, &r->version, CLAIM_NAME_MAX,
+                                 "metadata.resourceVersion");
+    status->pod_claim = claim_keep(base, &none, &r->pod_claim, CLAIM_NAME_MAX,
+                                   "metadata.annotations[\"" CLAIM_POD_CLAIM_KEY
+                                   "\"]");
+    status->pinned = claim_keep(base, &none, &r->pinned, CLAIM_OBJECT_MAX,
+                                "metadata.annotations[\"" CLAIM_PINNED_KEY
+                                "\"]");
+    status->is_pinned = r->pinned.data;
+    return base->code;
+}
+
+int claim_status_read(const char *json, size_t size,
+                      struct claim_status **ret_status, struct error *err)
+{
+    cleanup_with(claim_status) struct claim_status *status =
+        xcalloc(1, sizeof *status);
+    cleanup_free struct reading *r = xcalloc(1, sizeof *r);
+    r->base = (struct claim_reading){.arena = &status->arena, .err = err};
+    r->status = status;
+    status->owner = (struct claim_pod){"", ""};
+    status->node = "";
+    int rc = claim_read_object(json, size, CLAIM_OBJECT_MAX, object_rows,
+                               &r->base);
+    if (rc == 0)
+        rc = finish(r);
+    if (rc < 0)
+        return rc;
+    if (!r->spec.data)
+        (void)error_set(&status->bad, EINVAL, "spec: must be an object");
+    else if (claim_spec_read(r->spec.data, r->spec.size, &status->spec,
+                             &status->bad) < 0)
+        (void)error_wrap(&status->bad, "spec");
+    *ret_status = steal(&status);
+    return 0;
+}
+
+void claim_status_destroy(struct claim_status *status)
+{
+    if (!status)
+        return;
+    claim_spec_destroy(status->spec);
+    arena_fini(&status->arena);
+    free(status);
+}
