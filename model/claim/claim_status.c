@@ -9,6 +9,7 @@ struct reading {
     struct claim_reading base;
     struct claim_status *status;
     struct jtext namespace, name, uid, version, pod_claim, pinned, spec;
+    struct claim_result results[CLAIM_RESULTS_MAX];
 };
 
 #define TEXT(key, field) \
@@ -71,17 +72,100 @@ static const struct jrow metadata_rows[] = {
     JROW_END,
 };
 
+/* --- results ------------------------------------------------------------ */
+
+struct result_reading {
+    struct reading *all;
+    struct jtext request, driver, pool, device, share;
+    bool admin;
+    struct claim_capacity consumed[CLAIM_CAPACITIES_MAX];
+    size_t n_consumed;
+};
+
+#define RESULTS "status.allocation.devices.results"
+
+static void read_consumed(struct jscan *s, void *to)
+{
+    struct result_reading *q = to;
+    q->n_consumed = claim_read_capacities(&q->all->base, s, CAPACITY_AMOUNT,
+                                          RESULTS "[].consumedCapacity",
+                                          q->consumed);
+}
+
+static const struct jrow result_rows[] = {
+    JROW("request", JROW_NULLABLE, jrow_text, struct result_reading, request),
+    JROW("driver", JROW_NULLABLE, jrow_text, struct result_reading, driver),
+    JROW("pool", JROW_NULLABLE, jrow_text, struct result_reading, pool),
+    JROW("device", JROW_NULLABLE, jrow_text, struct result_reading, device),
+    JROW("shareID", JROW_NULLABLE, jrow_text, struct result_reading, share),
+    JROW_CALL_TO("adminAccess", JROW_NULLABLE, JKIND_NONE, read_true,
+                 struct result_reading, admin),
+    JROW_CALL("consumedCapacity", JROW_NULLABLE, JKIND_OBJECT, read_consumed),
+    JROW_END,
+};
+
+static void read_result(struct jscan *s, void *to)
+{
+    struct reading *all = to;
+    struct claim_reading *r = &all->base;
+    struct claim_status *status = all->status;
+    if (status->n_results == CLAIM_RESULTS_MAX) {
+        claim_refuse(r, s, EINVAL, RESULTS ": are more than %d",
+                     CLAIM_RESULTS_MAX);
+        return;
+    }
+    cleanup_free struct result_reading *q = xcalloc(1, sizeof *q);
+    q->all = all;
+    if (!jrow_read(s, JROW_STRICT, result_rows, q))
+        return;
+    all->results[status->n_results++] = (struct claim_result){
+        .request = claim_keep(r, s, &q->request, 2 * CLAIM_NAME_MAX,
+                              RESULTS "[].request"),
+        .driver = claim_need(r, s, &q->driver, CLAIM_NAME_MAX,
+                             RESULTS "[].driver"),
+        .pool = claim_need(r, s, &q->pool, CLAIM_NAME_MAX, RESULTS "[].pool"),
+        .device = claim_need(r, s, &q->device, CLAIM_NAME_MAX,
+                             RESULTS "[].device"),
+        .share = claim_keep(r, s, &q->share, CLAIM_NAME_MAX,
+                            RESULTS "[].shareID"),
+        .admin = q->admin,
+        .consumed = claim_keep_array(r, q->consumed, q->n_consumed,
+                                     sizeof *q->consumed),
+        .n_consumed = q->n_consumed,
+    };
+}
+
 /* --- status and the object ------------------------------------------------ */
+
+static const struct jrow given_rows[] = {
+    JROW_EACH("results", JROW_NULLABLE, read_result),
+    JROW_END,
+};
+static const struct jrow allocation_rows[] = {
+    JROW_OBJECT("devices", JROW_NULLABLE, given_rows),
+    JROW_END,
+};
+
+static void read_allocation(struct jscan *s, void *to)
+{
+    ((struct reading *)to)->status->allocated = true;
+    (void)jrow_read(s, JROW_STRICT, allocation_rows, to); /* a fault sticks */
+}
 
 static void read_spec(struct jscan *s, void *to)
 {
     (void)jscan_raw(s, to); /* a fault sticks */
 }
 
+static const struct jrow status_rows[] = {
+    JROW_CALL("allocation", JROW_NULLABLE, JKIND_OBJECT, read_allocation),
+    JROW_END,
+};
 static const struct jrow object_rows[] = {
     JROW_OBJECT("metadata", JROW_NULLABLE, metadata_rows),
     JROW_CALL_TO("spec", JROW_NULLABLE, JKIND_OBJECT, read_spec, struct reading,
                  spec),
+    JROW_OBJECT("status", JROW_NULLABLE, status_rows),
     JROW_END,
 };
 
@@ -106,6 +190,8 @@ static int finish(struct reading *r)
                                 "metadata.annotations[\"" CLAIM_PINNED_KEY
                                 "\"]");
     status->is_pinned = r->pinned.data;
+    status->results = claim_keep_array(base, r->results, status->n_results,
+                                       sizeof *r->results);
     return base->code;
 }
 
