@@ -10,6 +10,8 @@ struct reading {
     struct claim_status *status;
     struct jtext namespace, name, uid, version, pod_claim, pinned, spec;
     struct claim_result results[CLAIM_RESULTS_MAX];
+    struct jtext node;
+    size_t n_terms, n_fields; /* of the node selector */
 };
 
 #define TEXT(key, field) \
@@ -135,14 +137,64 @@ static void read_result(struct jscan *s, void *to)
     };
 }
 
+/* --- the node of an allocation ---------------------------------------------
+ * One term with the field metadata.name In ["node"]; beside it there may be
+ * more that the node fulfils. */
+
+struct field {
+    struct jtext key, operator, value;
+    size_t n_values;
+};
+
+static void read_field_value(struct jscan *s, void *to)
+{
+    struct field *f = to;
+    if (jscan_string(s, &f->value))
+        f->n_values++;
+}
+
+static void read_field(struct jscan *s, void *to)
+{
+    static const struct jrow rows[] = {
+        JROW("key", JROW_NULLABLE, jrow_text, struct field, key),
+        JROW("operator", JROW_NULLABLE, jrow_text, struct field, operator),
+        JROW_EACH("values", JROW_NULLABLE, read_field_value),
+        JROW_END,
+    };
+    struct reading *r = to;
+    struct field f = {0};
+    if (!jrow_read(s, JROW_STRICT, rows, &f) || !f.key.data ||
+        !f.operator.data || !jtext_is(&f.key, "metadata.name") ||
+        !jtext_is(&f.operator, "In") || f.n_values != 1)
+        return;
+    r->n_fields++;
+    r->node = f.value;
+}
+
+static const struct jrow term_rows[] = {
+    JROW_EACH("matchFields", JROW_NULLABLE, read_field),
+    JROW_END,
+};
+
+static void read_term(struct jscan *s, void *to)
+{
+    ((struct reading *)to)->n_terms++;
+    (void)jrow_read(s, JROW_STRICT, term_rows, to); /* a fault sticks */
+}
+
 /* --- status and the object ------------------------------------------------ */
 
+static const struct jrow selector_rows[] = {
+    JROW_EACH("nodeSelectorTerms", JROW_NULLABLE, read_term),
+    JROW_END,
+};
 static const struct jrow given_rows[] = {
     JROW_EACH("results", JROW_NULLABLE, read_result),
     JROW_END,
 };
 static const struct jrow allocation_rows[] = {
     JROW_OBJECT("devices", JROW_NULLABLE, given_rows),
+    JROW_OBJECT("nodeSelector", JROW_NULLABLE, selector_rows),
     JROW_END,
 };
 
@@ -190,6 +242,9 @@ static int finish(struct reading *r)
                                 "metadata.annotations[\"" CLAIM_PINNED_KEY
                                 "\"]");
     status->is_pinned = r->pinned.data;
+    if (r->n_terms == 1 && r->n_fields == 1)
+        status->node = claim_keep(base, &none, &r->node, CLAIM_NAME_MAX,
+                                  "status.allocation.nodeSelector");
     status->results = claim_keep_array(base, r->results, status->n_results,
                                        sizeof *r->results);
     return base->code;
