@@ -10,6 +10,7 @@ struct reading {
     struct claim_status *status;
     struct jtext namespace, name, uid, version, pod_claim, pinned, spec;
     struct claim_result results[CLAIM_RESULTS_MAX];
+    struct claim_pod reserved[CLAIM_RESERVED_MAX];
     struct jtext node;
     size_t n_terms, n_fields; /* of the node selector */
 };
@@ -184,6 +185,42 @@ static void read_term(struct jscan *s, void *to)
 
 /* --- status and the object ------------------------------------------------ */
 
+struct consumer {
+    struct jtext group, resource, name, uid;
+};
+
+static void read_reserved(struct jscan *s, void *to)
+{
+    static const struct jrow rows[] = {
+        JROW("apiGroup", JROW_NULLABLE, jrow_text, struct consumer, group),
+        JROW("resource", JROW_NULLABLE, jrow_text, struct consumer, resource),
+        JROW("name", JROW_NULLABLE, jrow_text, struct consumer, name),
+        JROW("uid", JROW_NULLABLE, jrow_text, struct consumer, uid),
+        JROW_END,
+    };
+    struct reading *r = to;
+    struct claim_status *status = r->status;
+    struct consumer c = {0};
+    if (!jrow_read(s, JROW_STRICT, rows, &c))
+        return;
+    if (c.group.size || !c.resource.data || !jtext_is(&c.resource, "pods")) {
+        status->n_other_reserved++;
+        return;
+    }
+    if (status->n_reserved == CLAIM_RESERVED_MAX) {
+        claim_refuse(&r->base, s, EINVAL,
+                     "status.reservedFor: are more than %d",
+                     CLAIM_RESERVED_MAX);
+        return;
+    }
+    r->reserved[status->n_reserved++] = (struct claim_pod){
+        .name = claim_keep(&r->base, s, &c.name, CLAIM_NAME_MAX,
+                           "status.reservedFor[].name"),
+        .uid = claim_keep(&r->base, s, &c.uid, CLAIM_NAME_MAX,
+                          "status.reservedFor[].uid"),
+    };
+}
+
 static const struct jrow selector_rows[] = {
     JROW_EACH("nodeSelectorTerms", JROW_NULLABLE, read_term),
     JROW_END,
@@ -211,6 +248,7 @@ static void read_spec(struct jscan *s, void *to)
 
 static const struct jrow status_rows[] = {
     JROW_CALL("allocation", JROW_NULLABLE, JKIND_OBJECT, read_allocation),
+    JROW_EACH("reservedFor", JROW_NULLABLE, read_reserved),
     JROW_END,
 };
 static const struct jrow object_rows[] = {
@@ -247,6 +285,8 @@ static int finish(struct reading *r)
                                   "status.allocation.nodeSelector");
     status->results = claim_keep_array(base, r->results, status->n_results,
                                        sizeof *r->results);
+    status->reserved = claim_keep_array(base, r->reserved, status->n_reserved,
+                                        sizeof *r->reserved);
     return base->code;
 }
 
