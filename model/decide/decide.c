@@ -97,45 +97,6 @@ void decide_idle_cpus(const struct shape *shape,
     }
 }
 
-uint16_t decide_cards_of_arch(const struct shape *shape,
-                              const struct demand *demand)
-{
-    unsigned cards = 0;
-    for (unsigned c = 0; c < shape->n_cards; c++)
-        if (demand->arch[0] == '\0' ||
-            strcmp(demand->arch, shape->arch[c]) == 0)
-            cards |= 1u << c;
-    return (uint16_t)cards;
-}
-
-uint16_t decide_cards_with(const uint32_t cores[TOPO_CARDS_MAX],
-                           const uint32_t memory_mib[TOPO_CARDS_MAX],
-                           struct card_need need)
-{
-    unsigned cards = 0;
-    for (unsigned c = 0; c < TOPO_CARDS_MAX; c++)
-        if (cores[c] >= need.cores && memory_mib[c] >= need.memory_mib)
-            cards |= 1u << c;
-    return (uint16_t)cards;
-}
-
-uint16_t decide_cards_open(const struct node_state *state,
-                           const struct demand *demand)
-{
-    unsigned taken = state->closed;
-    if (demand->exclusive)
-        taken |= state->shared;
-    return (uint16_t)(state->usable & ~taken);
-}
-
-uint16_t decide_cards_running(const struct node_state *state,
-                              const struct demand *demand)
-{
-    if (demand->runs && state->passive)
-        return 0;
-    return demand->runs & RUNS_CARDS ? (uint16_t)~state->inert : UINT16_MAX;
-}
-
 /* What a class consists of, with every equivalent spelling made one. */
 struct class_key {
     uint8_t cards, gpus, align, exclusive, runs;
@@ -531,11 +492,7 @@ static bool search_init(struct search *s, const struct node_state *state,
     s->demand = demand;
     s->must = must;
     s->need = decide_need(demand);
-    s->available = within & decide_cards_open(state, demand) &
-                   decide_cards_of_arch(shape, demand) &
-                   decide_cards_running(state, demand) &
-                   decide_cards_with(state->free_cores, state->free_memory_mib,
-                                     s->need);
+    s->available = within & decide_cards_for(state, demand);
     s->gpus_free = (uint16_t)(((1u << shape->n_gpus) - 1) &
                               ~(unsigned)state->gpus_used);
     if (demand->cards == 0 || demand->cards > TOPO_CARDS_MAX ||

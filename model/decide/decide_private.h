@@ -1,4 +1,4 @@
-/* decide_private - what decide.c and decide_reason.c share. */
+/* decide_private - what the files of the decision share, and plans. */
 #ifndef BIGA_MODEL_DECIDE_DECIDE_PRIVATE_H
 #define BIGA_MODEL_DECIDE_DECIDE_PRIVATE_H
 
@@ -39,6 +39,10 @@ uint16_t decide_cards_with(const uint32_t cores[TOPO_CARDS_MAX],
  * shared; whatever they have free. */
 uint16_t decide_cards_open(const struct node_state *state,
                            const struct demand *demand);
+
+/* Bits of the cards that each have what the demand asks of one, free. */
+uint16_t decide_cards_for(const struct node_state *state,
+                          const struct demand *demand);
 
 /* decide() without the reason. */
 bool decide_search(const struct node_state *state, const struct demand *demand,

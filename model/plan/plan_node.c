@@ -15,16 +15,6 @@ static uint32_t count_bits(unsigned bits)
     return (uint32_t)__builtin_popcount(bits);
 }
 
-static unsigned cards_for(const struct node_state *state,
-                          const struct demand *shape)
-{
-    return decide_cards_open(state, shape) &
-           decide_cards_with(state->free_cores, state->free_memory_mib,
-                             decide_need(shape)) &
-           decide_cards_of_arch(state->shape, shape) &
-           decide_cards_running(state, shape);
-}
-
 /* How many pairs one card can serve. */
 static uint32_t card_serves(const struct node_state *state,
                             const struct demand *shape, unsigned card,
@@ -176,7 +166,7 @@ static uint32_t numas_bound(const struct node_state *state,
 uint32_t ladder_bound(const struct node_state *state,
                       const struct demand *shape, uint32_t max)
 {
-    unsigned cards = cards_for(state, shape);
+    unsigned cards = decide_cards_for(state, shape);
     if (shape->cards == 0 || count_bits(cards) < shape->cards)
         return 0;
     max = cpus_bound(state, shape, max);
@@ -222,7 +212,7 @@ static uint32_t aligned_bound(const struct node_state *state,
                               const struct demand *shape, const struct align *a,
                               uint32_t max)
 {
-    unsigned cards = cards_for(state, shape);
+    unsigned cards = decide_cards_for(state, shape);
     if (shape->cards == 0)
         return 0;
     max = parts_bound(state, shape, a, cards, max);
@@ -304,7 +294,7 @@ static void climb(struct ladder *l, const struct node_state *state,
 static void climb_part(struct climber *c, unsigned cards, unsigned gpus,
                        bool aligned, uint32_t max)
 {
-    cards &= cards_for(&c->left, c->shape);
+    cards &= decide_cards_for(&c->left, c->shape);
     uint32_t n = part_bound(&c->left, c->shape, cards, gpus,
                             max - c->ladder->room);
     for (; n > 0; n--) {
@@ -313,7 +303,7 @@ static void climb_part(struct climber *c, unsigned cards, unsigned gpus,
             if (card_serves(&c->left, c->shape, (unsigned)__builtin_ctz(m),
                             n) >= n)
                 tight |= m & -m;
-        tight &= cards_for(&c->left, c->shape);
+        tight &= decide_cards_for(&c->left, c->shape);
         bool many = count_bits(tight) > c->shape->cards;
         if (!climb_once(c, many ? 0 : tight, many ? tight : cards, aligned) &&
             !climb_once(c, 0, cards, aligned))
@@ -329,7 +319,8 @@ static void climb_evenly(struct ladder *l, const struct node_state *state,
     struct climber c;
     climber_init(&c, l, state, shape, a);
     unsigned part, gpus;
-    for (unsigned cards = cards_for(state, shape); cards; cards &= ~part) {
+    for (unsigned cards = decide_cards_for(state, shape); cards;
+         cards &= ~part) {
         component(a, cards, gpus_left(state, shape), &part, &gpus);
         climb_part(&c, part, gpus, true, max);
     }

@@ -125,16 +125,6 @@ static void add_gpus(struct ways *ways, const struct node_state *state,
     }
 }
 
-static unsigned cards_for(const struct node_state *state,
-                          const struct demand *demand)
-{
-    return decide_cards_open(state, demand) &
-           decide_cards_with(state->free_cores, state->free_memory_mib,
-                             decide_need(demand)) &
-           decide_cards_of_arch(state->shape, demand) &
-           decide_cards_running(state, demand);
-}
-
 static uint64_t choose(unsigned n, unsigned k)
 {
     uint64_t ways = 1;
@@ -149,7 +139,7 @@ static bool list_ways(struct ways *ways, const struct node_state *state,
 {
     enum { WAYS_MAX = 16384 };
     const struct shape *shape = state->shape;
-    unsigned cards = cards_for(state, demand);
+    unsigned cards = decide_cards_for(state, demand);
     unsigned n_gpus = shape->n_gpus -
                       (unsigned)__builtin_popcount(state->gpus_used);
     struct way way = {.choice = {.cost = 0}};
@@ -382,7 +372,7 @@ static void dive_ways(struct dive *d, const struct node_state *left, size_t at,
                       unsigned order, struct walk walk)
 {
     size_t shape = d->pack->order[at];
-    unsigned cards = cards_for(left, &d->shapes[shape]);
+    unsigned cards = decide_cards_for(left, &d->shapes[shape]);
     uint64_t scan = d->ways[shape].n / WAYS_PER_STEP;
     d->steps -= scan < d->steps ? scan : d->steps;
     for (size_t i = 0; i < d->ways[shape].n && !d->pack->cut; i++) {
