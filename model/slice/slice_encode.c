@@ -155,7 +155,8 @@ static void add_distances(struct writer *w, const struct topo *topo,
  * fill a device's attributes; the first have room the longest. */
 static bool gives_way(enum attribute_id id)
 {
-    return id == ATTRIBUTE_GUID ||
+    return id == ATTRIBUTE_VENDOR || id == ATTRIBUTE_MODEL ||
+           id == ATTRIBUTE_GUID ||
            (id >= ATTRIBUTE_HEALTH && id <= ATTRIBUTE_VFS_MAX);
 }
 
@@ -173,6 +174,15 @@ static void add_spare(struct writer *w, enum attribute_id id,
     } else if (d->vfs_max > 0) {
         add_index(w, id, id == ATTRIBUTE_VFS ? d->vfs : d->vfs_max);
     }
+}
+
+static unsigned n_capacities(const struct device *d)
+{
+    if (d->kind == DEVICE_NUMA)
+        return 2;
+    if (d->kind != DEVICE_CARD)
+        return 0;
+    return (unsigned)(d->cores != 0) + (d->memory_mib != 0);
 }
 
 static void add_attributes(struct str *out, const struct topo *topo,
@@ -205,7 +215,7 @@ static void add_attributes(struct str *out, const struct topo *topo,
     if (d->kind == DEVICE_CARD)
         add_card(&w, d);
     for (enum attribute_id id = 0; id < ATTRIBUTE_COUNT; id++)
-        if (gives_way(id) && w.n + CAPACITY_COUNT < SLICE_ATTRIBUTES_MAX)
+        if (gives_way(id) && w.n + n_capacities(d) < SLICE_ATTRIBUTES_MAX)
             add_spare(&w, id, d);
 }
 
@@ -247,12 +257,6 @@ static void add_capacity(struct str *out, const struct device *d)
         add_mib(&w, CAPACITY_MEMORY, d->memory_mib);
 }
 
-static bool has_capacity(const struct device *d)
-{
-    return d->kind == DEVICE_NUMA ||
-           (d->kind == DEVICE_CARD && (d->cores != 0 || d->memory_mib != 0));
-}
-
 static void add_devices(struct str *out, const struct topo *topo, size_t index)
 {
     size_t first = index * SLICE_DEVICES_MAX;
@@ -267,7 +271,7 @@ static void add_devices(struct str *out, const struct topo *topo, size_t index)
         jwrite_object(out, "attributes");
         add_attributes(out, topo, d);
         jwrite_end_object(out);
-        if (has_capacity(d)) {
+        if (n_capacities(d) > 0) {
             jwrite_object(out, "capacity");
             add_capacity(out, d);
             jwrite_end_object(out);

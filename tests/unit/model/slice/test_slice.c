@@ -258,8 +258,6 @@ Test(slice, widest_card_fits)
                        .path = path,
                        .vendor_id = 1,
                        .device_id = 2,
-                       .vendor = wide,
-                       .model = wide,
                        .serial = wide,
                        .interface = wide,
                        .rdma = wide,
@@ -279,7 +277,8 @@ Test(slice, widest_card_fits)
     cr_assert_eq(topo_build(b, &topo, &err), 0, "%s", err.text);
     cr_assert(roundtrip(topo));
 
-    d.guid = wide; /* there is no room for it, and all else stays */
+    /* there is no room for these, and all else stays */
+    d.vendor = d.model = d.guid = wide;
     cleanup_with(topo_builder) struct topo_builder *b2 =
         topo_builder_create("h");
     cleanup_with(topo) struct topo *fuller = NULL;
