@@ -41,6 +41,7 @@ const struct attribute slice_attributes[ATTRIBUTE_COUNT] = {
     [ATTRIBUTE_ENDPOINT] = {"biga.dev/endpoint", VALUE_TEXT, ON_CARD, 1,
                             TEXT(endpoint)},
     [ATTRIBUTE_HEALTHY] = {"biga.dev/healthy", VALUE_BOOL, ON_CARD, 1, 0},
+    [ATTRIBUTE_NODE] = {"biga.dev/node", VALUE_TEXT, ON_CARD, 1, 0},
     [ATTRIBUTE_HEALTH] = {"biga.dev/health", VALUE_TEXT, ON_CARD, 1,
                           TEXT(health)},
     [ATTRIBUTE_LINK] = {"biga.dev/link", VALUE_TEXT, ON_CARD, 1, TEXT(link)},
@@ -89,6 +90,16 @@ void slice_name(const char *node, size_t index,
         keep--;
     (void)snprintf(ret_name, SLICE_NAME_MAX + 1, "%.*s-%016llx%s", (int)keep,
                    node, (unsigned long long)hash_bytes(node, size), tail);
+}
+
+void slice_node_text(const char *node, char ret_text[SLICE_NODE_TEXT_MAX + 1])
+{
+    size_t size = strlen(node);
+    if (size <= SLICE_NODE_TEXT_MAX)
+        (void)snprintf(ret_text, SLICE_NODE_TEXT_MAX + 1, "%s", node);
+    else
+        (void)snprintf(ret_text, SLICE_NODE_TEXT_MAX + 1, "%.47s-%016llx", node,
+                       (unsigned long long)hash_bytes(node, size));
 }
 
 /* --- the object ---------------------------------------------------------- */

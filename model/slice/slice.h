@@ -27,6 +27,7 @@ enum {
     SLICE_BODY_MAX = 1 << 20, /* bytes of one slice's JSON */
     SLICE_BOOT_ID_MAX = 63,
     SLICE_NAME_MAX = 253,
+    SLICE_NODE_TEXT_MAX = 64, /* bytes of an attribute */
 };
 
 /* Who publishes, and which version of it. */
@@ -43,6 +44,11 @@ size_t slice_count(const struct topo *topo);
  * shortened with a hash when over 253 characters. */
 void slice_name(const char *node, size_t index,
                 char ret_name[SLICE_NAME_MAX + 1]);
+
+/* The node as attribute biga.dev/node of its cards says it, and as who asks
+ * for a card of one node has to write it: its name, or when that is over 64
+ * bytes its first 47, '-' and 16 hex digits of a hash of all of it. */
+void slice_node_text(const char *node, char ret_text[SLICE_NODE_TEXT_MAX + 1]);
 
 /* Append slice `index` as compact JSON.  Equal input gives equal bytes. */
 void slice_encode(const struct topo *topo, const struct slice_epoch *epoch,

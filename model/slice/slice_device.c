@@ -372,6 +372,19 @@ static int check_health(const struct slice_values *v, struct device *d)
                      d->health);
 }
 
+static int check_node(const struct slice_values *v, struct device *d)
+{
+    const char *text = text_of(v, ATTRIBUTE_NODE);
+    char node[SLICE_NODE_TEXT_MAX + 1];
+    (void)d; /* it is known where it is */
+    slice_node_text(v->slice->node, node);
+    if (!v->present[ATTRIBUTE_NODE] || strcmp(text, node) == 0)
+        return 0;
+    return fail_text(v, ATTRIBUTE_NODE,
+                     "is \"%.64s\", by spec.nodeName it must be \"%s\"", text,
+                     node);
+}
+
 /* A list may not have a hole: NAME, NAME3 without NAME2. */
 static int check_parts(const struct slice_values *v)
 {
@@ -403,9 +416,9 @@ static int read_meaning(struct slice_values *v, struct device *d)
 {
     static int (*const parts[])(const struct slice_values *,
                                 struct device *) = {
-        read_pci,       read_functions,  read_pci_id,
-        read_distances, read_capacities, read_setup,
-        read_texts,     check_cpu_list,  check_health};
+        read_pci,        read_functions, read_pci_id, read_distances,
+        read_capacities, read_setup,     read_texts,  check_cpu_list,
+        check_health,    check_node};
     int r = read_kind(v, d);
     if (r == 0)
         r = check_kinds(v);

@@ -121,13 +121,17 @@ static void add_pci(struct writer *w, const struct device *d)
     list_flush(&path);
 }
 
-static void add_card(struct writer *w, const struct device *d)
+static void add_card(struct writer *w, const struct topo *topo,
+                     const struct device *d)
 {
+    char node[SLICE_NODE_TEXT_MAX + 1];
     struct list functions = {.w = w, .id = ATTRIBUTE_FUNCTIONS};
     for (unsigned i = 0; i < d->n_functions; i++)
         list_add_addr(&functions, &d->functions[i], d);
     list_flush(&functions);
     add_bool(w, ATTRIBUTE_HEALTHY, !d->unhealthy);
+    slice_node_text(topo_node(topo), node);
+    add_text(w, ATTRIBUTE_NODE, node);
 }
 
 /* As the kernel's nodeN/distance: to every numa device of the node in order
@@ -213,7 +217,7 @@ static void add_attributes(struct str *out, const struct topo *topo,
         add_text(&w, id, text);
     }
     if (d->kind == DEVICE_CARD)
-        add_card(&w, d);
+        add_card(&w, topo, d);
     for (enum attribute_id id = 0; id < ATTRIBUTE_COUNT; id++)
         if (gives_way(id) && w.n + n_capacities(d) < SLICE_ATTRIBUTES_MAX)
             add_spare(&w, id, d);

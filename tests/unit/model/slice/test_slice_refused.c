@@ -99,6 +99,9 @@ static const struct {
      "must be card, gpu, nic or numa"},
     {DEVICE("\"biga.dev/kind\":{\"int\":1}"),
      "spec.devices[0].attributes[\"biga.dev/kind\"]: is of type int"},
+    {DEVICE(CARD ",\"biga.dev/node\":{\"string\":\"other\"}"),
+     "spec.devices[0].attributes[\"biga.dev/node\"].string: is \"other\", by "
+     "spec.nodeName it must be \"h\""},
     {DEVICE("\"biga.dev/kind\":{}"),
      "spec.devices[0].attributes[\"biga.dev/kind\"]: must have one of"},
     {DEVICE("\"biga.dev/kind\":{\"string\":\"card\",\"bool\":true}"),
