@@ -430,6 +430,7 @@ static int read_meaning(struct slice_values *v, struct device *d)
     d->package = v->present[ATTRIBUTE_PACKAGE]
                      ? (int)v->number[ATTRIBUTE_PACKAGE]
                      : -1;
+    d->by_claims = v->number[ATTRIBUTE_CLAIMS];
     d->unhealthy = v->present[ATTRIBUTE_HEALTHY] &&
                    !v->number[ATTRIBUTE_HEALTHY];
     if (d->kind == DEVICE_NUMA && d->numa < 0)

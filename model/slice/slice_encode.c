@@ -130,6 +130,8 @@ static void add_card(struct writer *w, const struct topo *topo,
         list_add_addr(&functions, &d->functions[i], d);
     list_flush(&functions);
     add_bool(w, ATTRIBUTE_HEALTHY, !d->unhealthy);
+    if (d->by_claims)
+        add_bool(w, ATTRIBUTE_CLAIMS, true);
     slice_node_text(topo_node(topo), node);
     add_text(w, ATTRIBUTE_NODE, node);
 }

@@ -76,6 +76,7 @@ struct device {
     const char *health;      /* "ready", "suspect", "lost" or "drained", as
                               * its node found it; "" nobody looks */
     bool runs_pods;          /* TOPO_RUNS_PODS: its runtime is known */
+    bool by_claims;          /* given by ResourceClaims, not by allocations */
 
     /* numa */
     uint32_t cpus;        /* logical CPUs */

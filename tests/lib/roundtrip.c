@@ -59,6 +59,7 @@ static bool same_device(const struct device *a, const struct device *b)
     CHECK("endpoint", strcmp(a->endpoint, b->endpoint) == 0);
     CHECK("unhealthy", a->unhealthy == b->unhealthy);
     CHECK("health", strcmp(a->health, b->health) == 0);
+    CHECK("by_claims", a->by_claims == b->by_claims);
     CHECK("runs_pods", a->runs_pods == b->runs_pods);
     CHECK("link", strcmp(a->link, b->link) == 0);
     CHECK("link_mbps", a->link_mbps == b->link_mbps);

@@ -79,6 +79,7 @@ static void random_card(struct device *d, struct arena *a)
                                         "drained"};
     d->unhealthy = below(4) == 0;
     d->runs_pods = below(2);
+    d->by_claims = below(2);
     /* one whose attributes are all in use has no room for it */
     d->health = d->n_path < 8 ? words[below(5)] : "";
     d->cores = below(3) ? below(1000) : 0;
@@ -268,7 +269,8 @@ Test(slice, widest_card_fits)
                        .memory_mib = UINT32_MAX,
                        .fabric_port = wide,
                        .endpoint = wide,
-                       .unhealthy = true};
+                       .unhealthy = true,
+                       .by_claims = true};
     cleanup_with(topo_builder) struct topo_builder *b =
         topo_builder_create("h");
     topo_builder_add(b, &d);

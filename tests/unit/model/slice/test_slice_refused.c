@@ -102,6 +102,8 @@ static const struct {
     {DEVICE(CARD ",\"biga.dev/node\":{\"string\":\"other\"}"),
      "spec.devices[0].attributes[\"biga.dev/node\"].string: is \"other\", by "
      "spec.nodeName it must be \"h\""},
+    {DEVICE(CARD ",\"biga.dev/claims\":{\"string\":\"yes\"}"),
+     "spec.devices[0].attributes[\"biga.dev/claims\"]: is of type string"},
     {DEVICE("\"biga.dev/kind\":{}"),
      "spec.devices[0].attributes[\"biga.dev/kind\"]: must have one of"},
     {DEVICE("\"biga.dev/kind\":{\"string\":\"card\",\"bool\":true}"),
