@@ -1,7 +1,7 @@
 /* slice - a topology as resource.k8s.io/v1 ResourceSlices, and back.
  *
  * One pool per node, driver "xpu.biga.dev"; several slices when a node has
- * more devices than one may list (128).  Encoding and decoding are inverse:
+ * more devices than one may list.  Encoding and decoding are inverse:
  * a decoded topology has the same devices and the same relations.  Attribute
  * names are listed in schema/slice.md.  Pure. */
 #ifndef BIGA_MODEL_SLICE_SLICE_H
@@ -21,8 +21,10 @@
 #define SLICE_ANNOTATION_RUNS "biga.dev/runs-pods"
 
 enum {
-    SLICE_DEVICES_MAX = 128,
-    SLICE_ATTRIBUTES_MAX = 32, /* attributes + capacities of a device */
+    SLICE_DEVICES_MAX = 64,       /* of one that we write: DRA's limit where
+                                   * devices have taints; and where */
+    SLICE_DEVICES_READ_MAX = 128, /* none has any, as older ones of ours */
+    SLICE_ATTRIBUTES_MAX = 32,    /* attributes + capacities of a device */
     SLICE_POOL_SLICES_MAX = 16,
     SLICE_BODY_MAX = 1 << 20, /* bytes of one slice's JSON */
     SLICE_BOOT_ID_MAX = 63,

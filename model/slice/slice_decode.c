@@ -216,7 +216,8 @@ static int read_spec(const cJSON *json, struct slice *s, struct error *err)
     s->node = read_subdomain(&r, "nodeName", &s->arena);
     refuse_elsewhere(&r, json);
     const cJSON *pool = reader_object(&r, "pool");
-    const cJSON *devices = reader_opt_array(&r, "devices", SLICE_DEVICES_MAX);
+    const cJSON *devices = reader_opt_array(&r, "devices",
+                                            SLICE_DEVICES_READ_MAX);
     int status = reader_finish_lenient(&r);
     if (status < 0)
         return status;

@@ -55,7 +55,7 @@ const char *kworld_sent(size_t from);
 
 /* --- advertisers -------------------------------------------------------- */
 
-/* One with so many NICs of this model: 128 to a slice. */
+/* One with so many NICs of this model: 64 to a slice. */
 struct publisher *kworld_start(const struct publish_config *config,
                                unsigned n_nics, const char *model);
 /* The same, as a topology that may be published from now on. */

@@ -62,8 +62,8 @@ int sim_publish(struct writer *w, const char *node, unsigned n_cards,
 int sim_publish_one(struct writer *w, const char *node, const char *boot_id,
                     int64_t generation, size_t index)
 {
-    cleanup_with(topo) struct topo *topo = simhost_nics(node, 100 * SIM_SLICES,
-                                                        NULL);
+    cleanup_with(topo) struct topo *topo =
+        simhost_nics(node, SLICE_DEVICES_MAX * SIM_SLICES, NULL);
     cleanup_str struct str json = STR_INIT(SLICE_BODY_MAX);
     struct slice_epoch epoch = {.generation = generation};
     char name[SLICE_NAME_MAX + 1];
