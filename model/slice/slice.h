@@ -20,6 +20,13 @@
 #define SLICE_ANNOTATION_HASH "biga.dev/content-hash"
 #define SLICE_ANNOTATION_RUNS "biga.dev/runs-pods"
 
+/* Taints of devices, effect NoSchedule (schema/slice.md). */
+#define SLICE_TAINT_ALLOCATED "biga.dev/allocated"
+#define SLICE_TAINT_LOST "biga.dev/lost"
+#define SLICE_TAINT_DRAINED "biga.dev/drained"
+#define SLICE_TAINT_UNHEALTHY "biga.dev/unhealthy"
+#define SLICE_TAINT_NOT_GIVEN "biga.dev/not-given"
+
 enum {
     SLICE_DEVICES_MAX = 64,       /* of one that we write: DRA's limit where
                                    * devices have taints; and where */
@@ -67,8 +74,9 @@ void slice_encode_object(const struct topo *topo,
                          const struct slice_epoch *epoch, size_t index,
                          const struct slice_meta *meta, struct str *out);
 
-/* The hash of the content of all slices of `topo` without the epoch: 16 hex
- * digits.  It changes exactly when the topology does. */
+/* The hash of the content of all slices of `topo` without the epoch, and
+ * without what follows from the rest: 16 hex digits.  It changes exactly when
+ * the topology does. */
 void slice_content_hash(const struct topo *topo, char ret_hash[17]);
 
 /* One slice as read from JSON; devices are kept until the pool is whole. */

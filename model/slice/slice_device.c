@@ -283,8 +283,7 @@ static int read_distances(const struct slice_values *v, struct device *d)
     return 0;
 }
 
-/* A Kubernetes quantity that is whole: digits and one suffix. */
-static bool parse_quantity(const char *text, uint64_t *ret_value)
+bool slice_parse_quantity(const char *text, uint64_t *ret_value)
 {
     static const char *const binary[] = {"Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
     static const char *const decimal[] = {"k", "M", "G", "T", "P", "E"};
@@ -313,7 +312,7 @@ static int read_capacity(const struct slice_values *v, enum capacity_id id,
     uint64_t value = 0;
     if (!text)
         return *ret_n = 0, 0;
-    if (!parse_quantity(text, &value) || value % unit != 0 ||
+    if (!slice_parse_quantity(text, &value) || value % unit != 0 ||
         value / unit > max)
         return slice_fail(
             v, "capacity", slice_capacities[id].name,

@@ -225,45 +225,62 @@ static void add_attributes(struct str *out, const struct topo *topo,
             add_spare(&w, id, d);
 }
 
+/* `n` steps of `unit`, of which claims may have some where the card is
+ * shared. */
+struct steps {
+    bool shared;
+    uint64_t n;
+    const char *unit;
+};
+
 static void add_quantity(struct writer *w, enum capacity_id id, uint64_t value,
-                         const char *unit)
+                         const char *unit, const struct steps *steps)
 {
+    char text[40];
+    (void)snprintf(text, sizeof text, "%" PRIu64 "%s", value, unit);
     member_begin(w, slice_capacities[id].name, 1);
     str_add(w->out, "\"value\":\"");
-    str_add_u64(w->out, value);
-    str_add(w->out, unit);
-    str_add(w->out, "\"}");
+    str_add(w->out, text);
+    str_add_c(w->out, '"');
+    if (steps->shared)
+        slice_write_policy(text, steps->n, steps->unit, w->out);
+    str_add_c(w->out, '}');
 }
 
 /* In the largest unit that keeps it whole, as Kubernetes would print it. */
-static void add_mib(struct writer *w, enum capacity_id id, uint64_t mib)
+static void add_mib(struct writer *w, enum capacity_id id, uint64_t mib,
+                    bool shared)
 {
     static const char *const units[] = {"Mi", "Gi", "Ti", "Pi", "Ei"};
+    const struct steps steps = {shared, mib, "Mi"};
     unsigned unit = 0;
     while (mib != 0 && mib % 1024 == 0 && unit + 1 < ARRAY_LEN(units)) {
         mib /= 1024;
         unit++;
     }
-    add_quantity(w, id, mib, mib == 0 ? "" : units[unit]);
+    add_quantity(w, id, mib, mib == 0 ? "" : units[unit], &steps);
 }
 
-static void add_capacity(struct str *out, const struct device *d)
+static void add_capacity(struct str *out, const struct device *d, bool shared)
 {
+    const struct steps cores = {shared, d->cores, ""};
     struct writer w = {.out = out};
     if (d->kind == DEVICE_NUMA) {
-        add_quantity(&w, CAPACITY_CPUS, d->cpus, "");
-        add_mib(&w, CAPACITY_MEMORY, d->numa_memory_mib);
+        add_quantity(&w, CAPACITY_CPUS, d->cpus, "", &(struct steps){0});
+        add_mib(&w, CAPACITY_MEMORY, d->numa_memory_mib, false);
         return;
     }
     if (d->kind != DEVICE_CARD)
         return;
     if (d->cores != 0)
-        add_quantity(&w, CAPACITY_CORES, d->cores, "");
+        add_quantity(&w, CAPACITY_CORES, d->cores, "", &cores);
     if (d->memory_mib != 0)
-        add_mib(&w, CAPACITY_MEMORY, d->memory_mib);
+        add_mib(&w, CAPACITY_MEMORY, d->memory_mib, shared);
 }
 
-static void add_devices(struct str *out, const struct topo *topo, size_t index)
+/* `given`: with how DRA may give them. */
+static void add_devices(struct str *out, const struct topo *topo, size_t index,
+                        bool given)
 {
     size_t first = index * SLICE_DEVICES_MAX;
     size_t end = topo_n_devices(topo);
@@ -279,9 +296,11 @@ static void add_devices(struct str *out, const struct topo *topo, size_t index)
         jwrite_end_object(out);
         if (n_capacities(d) > 0) {
             jwrite_object(out, "capacity");
-            add_capacity(out, d);
+            add_capacity(out, d, given && slice_is_shared(d));
             jwrite_end_object(out);
         }
+        if (given)
+            slice_write_given(d, out);
         jwrite_end_object(out);
     }
     str_add_c(out, ']');
@@ -311,7 +330,7 @@ void slice_content_hash(const struct topo *topo, char ret_hash[17])
     str_add_json(&text, topo_node(topo));
     add_runs(&text, topo);
     for (size_t i = 0; i < slice_count(topo); i++)
-        add_devices(&text, topo, i);
+        add_devices(&text, topo, i, false);
     (void)snprintf(ret_hash, 17, "%016" PRIx64,
                    hash_bytes(text.data, text.size));
 }
@@ -367,6 +386,6 @@ void slice_encode_object(const struct topo *topo,
     jwrite_uint(out, "resourceSliceCount", slice_count(topo));
     jwrite_end_object(out);
     jwrite_key(out, "devices");
-    add_devices(out, topo, index);
+    add_devices(out, topo, index, true);
     str_add(out, "}}");
 }

@@ -115,6 +115,17 @@ const struct pci_addr *slice_switch(const struct device *device);
 bool slice_is_label(const char *text, size_t size);     /* DNS, at most 63 */
 bool slice_is_subdomain(const char *text, size_t size); /* DNS, any length */
 
+/* A Kubernetes quantity that is whole: digits and one suffix. */
+bool slice_parse_quantity(const char *text, uint64_t *ret_value);
+
+/* How DRA may give a device, which follows from the device (slice_given.c):
+ * members of it, with a comma before each; and the policy of a capacity of a
+ * shared card, the same. */
+void slice_write_given(const struct device *device, struct str *out);
+bool slice_is_shared(const struct device *device);
+void slice_write_policy(const char *all, uint64_t n, const char *unit,
+                        struct str *out);
+
 /* Everything of ours that a device has, by name. */
 struct slice_values {
     struct slice *slice;
