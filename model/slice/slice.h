@@ -97,6 +97,12 @@ int slice_decode(const char *json, size_t size, struct slice **ret_slice,
 const char *slice_get_name(const struct slice *slice); /* metadata.name */
 const char *slice_get_node(const struct slice *slice); /* spec.nodeName */
 const char *slice_get_hash(const struct slice *slice); /* "" if absent */
+/* A hash of how DRA may give the devices (taints but for their times,
+ * allowMultipleAllocations, requestPolicy), which is not in the topology.  API
+ * servers leave out of these what their feature gates switch off. */
+uint64_t slice_get_given(const struct slice *slice);
+/* The same of slice `index` of `topo`, when nothing is left out. */
+uint64_t slice_given(const struct topo *topo, size_t index);
 const struct slice_epoch *slice_get_epoch(const struct slice *slice);
 size_t slice_get_pool_count(const struct slice *slice); /* of slices */
 

@@ -195,6 +195,8 @@ static int read_devices(const cJSON *list, struct slice *s, struct error *err)
     cJSON_ArrayForEach(json, list)
     {
         int r = slice_read_device(json, s, err);
+        if (r == 0)
+            r = slice_read_given(json, s, err);
         if (r < 0)
             return r;
         const char *id = s->devices[s->n_devices].id;

@@ -96,6 +96,7 @@ struct slice {
     const char *runs; /* which of its places run pods, "" untold */
     struct slice_epoch epoch;
     size_t pool_count;
+    uint64_t given; /* slice_get_given() */
     size_t n_devices;
     struct device *devices;
     struct slice_distances *distances; /* of each device */
@@ -125,6 +126,9 @@ void slice_write_given(const struct device *device, struct str *out);
 bool slice_is_shared(const struct device *device);
 void slice_write_policy(const char *all, uint64_t n, const char *unit,
                         struct str *out);
+/* Add what an element of spec.devices says of that to s->given.  -EINVAL with
+ * the path of what is of the wrong type. */
+int slice_read_given(const cJSON *json, struct slice *s, struct error *err);
 
 /* Everything of ours that a device has, by name. */
 struct slice_values {

@@ -29,7 +29,8 @@ static struct topo *through_slices(const struct topo *topo)
     for (size_t i = 0; i < n; i++) {
         cleanup_str struct str text = STR_INIT(SLICE_BODY_MAX);
         slice_encode(topo, &epoch, i, &text);
-        if (slice_decode(text.data, text.size, &slices[i], NULL) < 0)
+        if (slice_decode(text.data, text.size, &slices[i], NULL) < 0 ||
+            slice_get_given(slices[i]) != slice_given(topo, i))
             abort();
     }
     if (slice_join(slices, n, &back, NULL) < 0)
