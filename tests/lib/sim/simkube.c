@@ -23,6 +23,7 @@ struct simkube {
     struct object *objects;
     size_t n, cap;
     uint64_t versions, uids;
+    enum simkube_given given;
     char refuse_method[8], refuse_part[64];
     long refuse_status;
 };
@@ -169,9 +170,41 @@ static void list(struct simkube *s, const char *path, struct http_answer *a)
     cJSON_Delete(all);
 }
 
+void simkube_set_given(struct simkube *s, enum simkube_given given)
+{
+    s->given = given;
+}
+
+/* As the API server does before it compares and stores. */
+static void treat_given(struct simkube *s, cJSON *object)
+{
+    cJSON *spec = cJSON_GetObjectItemCaseSensitive(object, "spec");
+    cJSON *device, *inner, *taint;
+    char time[40];
+    (void)snprintf(time, sizeof time, "2026-01-01T00:00:%02uZ",
+                   (unsigned)(s->versions % 60));
+    cJSON_ArrayForEach(device,
+                       cJSON_GetObjectItemCaseSensitive(spec, "devices"))
+    {
+        if (s->given == SIMKUBE_CUTS) {
+            cJSON_DeleteItemFromObjectCaseSensitive(device, "taints");
+            cJSON_DeleteItemFromObjectCaseSensitive(device,
+                                                    "allowMultipleAllocations");
+            cJSON_ArrayForEach(
+                inner, cJSON_GetObjectItemCaseSensitive(device, "capacity"))
+                cJSON_DeleteItemFromObjectCaseSensitive(inner, "requestPolicy");
+        }
+        cJSON_ArrayForEach(
+            taint, cJSON_GetObjectItemCaseSensitive(
+                       device, "taints")) if (!*text_of(taint, "timeAdded"))
+            cJSON_AddStringToObject(taint, "timeAdded", time);
+    }
+}
+
 static void post(struct simkube *s, const char *path, cJSON *json,
                  struct http_answer *a)
 {
+    treat_given(s, json);
     cleanup_free char *whole = xasprintf("%s/%s", path,
                                          text_of(meta_of(json), "name"));
     if (find(s, whole) || *text_of(meta_of(json), "resourceVersion")) {
@@ -202,6 +235,12 @@ static void put(struct simkube *s, const char *path, cJSON *json,
         return;
     }
     set_text(meta, "uid", text_of(meta_of(o->json), "uid"));
+    treat_given(s, json);
+    if (cJSON_Compare(o->json, json, true)) { /* a write that changes nothing */
+        cJSON_Delete(json);
+        answer(a, 200, o->json);
+        return;
+    }
     cJSON_Delete(o->json);
     o->json = json;
     set_version(s, json);

@@ -22,6 +22,11 @@ void simkube_destroy(struct simkube *s);
 typedef void simkube_watch_f(void *ctx, const struct publish_notice *notice);
 void simkube_watch(struct simkube *s, simkube_watch_f *watch, void *ctx);
 
+/* What becomes of how DRA may give devices.  Without being told it is kept, and
+ * each taint gets a time of its own. */
+enum simkube_given { SIMKUBE_KEEPS, SIMKUBE_CUTS };
+void simkube_set_given(struct simkube *s, enum simkube_given given);
+
 /* One request, at once; always answers. */
 void simkube_call(struct simkube *s, const struct publish_request *request,
                   struct http_answer *ret_answer);
