@@ -99,7 +99,7 @@ void decide_idle_cpus(const struct shape *shape,
 
 /* What a class consists of, with every equivalent spelling made one. */
 struct class_key {
-    uint8_t cards, gpus, align, exclusive, runs;
+    uint8_t cards, gpus, align, exclusive, runs, by_claim;
     struct card_need need;
     uint32_t cpus;
     char arch[DEMAND_ARCH_MAX + 1];
@@ -114,6 +114,7 @@ static struct class_key class_of(const struct demand *demand)
     key.align = (uint8_t)decide_align(demand);
     key.exclusive = demand->exclusive;
     key.runs = demand->runs;
+    key.by_claim = demand->by_claim;
     key.need = decide_need(demand);
     key.cpus = decide_cpus(demand);
     memcpy(key.arch, demand->arch, strlen(demand->arch));

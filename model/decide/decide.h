@@ -45,6 +45,7 @@ struct node_state {
     uint16_t gpus_used;
     uint16_t inert;   /* run no applied pods: nobody knows their runtime */
     uint16_t passive; /* 1: the whole node runs no applied pods */
+    uint16_t claimed; /* given by ResourceClaims, the others by allocations */
     uint16_t unsized; /* cores or memory unknown: nobody can tell what is left
                        * of it, so it is closed once anyone is on it */
     uint32_t free_cpu_milli[TOPO_NUMAS_MAX]; /* by numa column of the shape:

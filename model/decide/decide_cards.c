@@ -42,11 +42,18 @@ uint16_t decide_cards_running(const struct node_state *state,
     return demand->runs & RUNS_CARDS ? (uint16_t)~state->inert : UINT16_MAX;
 }
 
+uint16_t decide_cards_by(const struct node_state *state,
+                         const struct demand *demand)
+{
+    return demand->by_claim ? state->claimed : (uint16_t)~state->claimed;
+}
+
 uint16_t decide_cards_for(const struct node_state *state,
                           const struct demand *demand)
 {
     return decide_cards_open(state, demand) &
            decide_cards_of_arch(state->shape, demand) &
+           decide_cards_by(state, demand) &
            decide_cards_running(state, demand) &
            decide_cards_with(state->free_cores, state->free_memory_mib,
                              decide_need(demand));

@@ -19,6 +19,8 @@ void node_state_init(struct node_state *state, const struct topo *topo,
         uint64_t memory = card->memory_mib ? card->memory_mib : 1;
         if (card->cores == 0 || card->memory_mib == 0)
             state->unsized |= (uint16_t)(1u << c);
+        if (card->by_claims)
+            state->claimed |= (uint16_t)(1u << c);
         if (topo_runs(topo) == TOPO_RUNS_PODS && !card->runs_pods)
             state->inert |= (uint16_t)(1u << c);
         if (card->unhealthy && strcmp(card->health, "drained") == 0)
@@ -33,6 +35,8 @@ void node_state_init(struct node_state *state, const struct topo *topo,
     memcpy(state->free_cores, state->cores, sizeof state->cores);
     memcpy(state->free_memory_mib, state->memory_mib, sizeof state->memory_mib);
 }
+
+/* --- what a pair takes --------------------------------------------------- */
 
 static uint32_t less(uint32_t from, uint32_t amount)
 {
@@ -99,6 +103,7 @@ bool decide_ideal(const struct shape *shape, const struct demand *demand,
     decide_idle_cpus(shape, idle.free_cpu_milli);
     any.has_card_need = false;
     any.runs = 0;
+    any.by_claim = false;
     any.align = RELATION_SYS;
     if (!decide_search(&idle, &any, 0, UINT16_MAX, &best))
         return false;

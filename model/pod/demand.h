@@ -79,6 +79,8 @@ struct demand {
     int8_t within;        /* fabric tier that must hold the job, or */
     int8_t prefer_within; /* should; DEMAND_ANYWHERE: not asked */
     bool exclusive;       /* its cards are not shared */
+    bool by_claim;      /* its cards come by a ResourceClaim; not read from the
+                         * pod itself */
     uint8_t runs;       /* RUNS_… bits; 0: others run it, as a kubelet does */
     bool has_card_need; /* card_cores or card_memory_mib were stated */
     uint32_t card_cores; /* of each card; 0 none stated. A host pod's are

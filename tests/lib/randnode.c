@@ -172,6 +172,7 @@ static void random_state(const struct shape *shape, struct node_state *state)
     }
     random_cpus(state, idle);
     state->passive = odds(5);
+    state->claimed = (uint16_t)(odds(80) ? 0 : all & roll(65536));
     state->inert = (uint16_t)(odds(70) ? 0 : all & roll(65536));
     if (idle)
         return;
@@ -204,6 +205,7 @@ void demand_roll(struct demand *d, struct randnode_limits max)
     if (odds(10))
         memcpy(d->arch, archs[1 + roll(2)], 6);
     d->runs = (uint8_t)(odds(70) ? 0 : roll(4));
+    d->by_claim = odds(6);
 }
 
 static void random_bounds(const struct shape *shape, uint16_t *must,
@@ -285,6 +287,7 @@ static void rename_state(const struct node_state *state, const unsigned *card,
     out->usable = renamed(state->usable, card, n);
     out->passive = state->passive;
     out->inert = renamed(state->inert, card, n);
+    out->claimed = renamed(state->claimed, card, n);
     out->closed = renamed(state->closed, card, n);
     out->occupied = renamed(state->occupied, card, n);
     out->shared = renamed(state->shared, card, n);

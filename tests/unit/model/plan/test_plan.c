@@ -174,7 +174,7 @@ Test(plan, rooms, .timeout = 120)
 {
     unsigned filled = 0, with_aligned = 0;
     cr_log_info("BIGA_TEST_SEED=%llu", (unsigned long long)chance_init());
-    for (unsigned round = 0; round < 3000; round++) {
+    for (unsigned round = 0; round < 4000; round++) {
         struct question q;
         roll_question(&q);
         uint32_t aligned, max = 1 + roll(4);

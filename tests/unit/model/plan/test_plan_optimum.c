@@ -200,7 +200,7 @@ static bool card_is_free(const struct node_state *st, const struct demand *d,
     uint32_t cores = d->has_card_need ? d->card_cores : 1;
     uint32_t memory = d->has_card_need ? d->card_memory_mib : 1;
     return has(st->usable, c) && !has(st->closed, c) &&
-           !(d->runs && st->passive) &&
+           d->by_claim == has(st->claimed, c) && !(d->runs && st->passive) &&
            !(d->runs & RUNS_CARDS && has(st->inert, c)) &&
            !(d->exclusive && has(st->shared, c)) &&
            (!d->arch[0] || strcmp(d->arch, st->shape->arch[c]) == 0) &&
