@@ -67,6 +67,8 @@ enum reason {
     REASON_UNHEALTHY,      /* its cards are withdrawn */
     REASON_DRAINED,        /* by the operator, of enough of them */
     REASON_ARCH,           /* no card of the architecture */
+    REASON_BY_CLAIMS,      /* claims give its cards, and the pod has none */
+    REASON_BY_ALLOCATIONS, /* the other way round */
     REASON_RUNS_NO_PODS,   /* applied, and its advertiser runs no pods */
     REASON_NO_RUNTIME,     /* the same of its cards */
     REASON_CARD_TOO_SMALL, /* no card has the cores or memory, even idle */

@@ -25,6 +25,8 @@ const char *reason_word(enum reason reason)
         [REASON_UNHEALTHY] = "unhealthy",
         [REASON_DRAINED] = "drained",
         [REASON_ARCH] = "arch",
+        [REASON_BY_CLAIMS] = "by-claims",
+        [REASON_BY_ALLOCATIONS] = "by-allocations",
         [REASON_RUNS_NO_PODS] = "runs-no-pods",
         [REASON_NO_RUNTIME] = "no-runtime",
         [REASON_CARD_TOO_SMALL] = "card-too-small",
@@ -57,6 +59,14 @@ bool reason_resolvable(enum reason reason)
 
 /* --- finding it --------------------------------------------------------- */
 
+/* Those that the demand may be about, in whatever state. */
+static unsigned cards_meant(const struct node_state *state,
+                            const struct demand *demand)
+{
+    return decide_cards_of_arch(state->shape, demand) &
+           decide_cards_by(state, demand) & decide_cards_running(state, demand);
+}
+
 /* The same node with nothing on it. */
 static struct node_state idle_state(const struct node_state *state)
 {
@@ -81,6 +91,9 @@ static enum reason reason_never(const struct node_state *state,
         return REASON_TOO_FEW_CARDS;
     if (count_bits(cards) < asked)
         return REASON_ARCH;
+    cards &= decide_cards_by(state, demand);
+    if (count_bits(cards) < asked)
+        return demand->by_claim ? REASON_BY_ALLOCATIONS : REASON_BY_CLAIMS;
     if (demand->runs && state->passive)
         return REASON_RUNS_NO_PODS;
     cards &= decide_cards_running(state, demand);
@@ -139,8 +152,7 @@ static enum reason reason_busy(const struct node_state *state,
     struct card_need cores = decide_need(demand), memory = cores;
     cores.memory_mib = 0;
     memory.cores = 0;
-    unsigned cards = within & decide_cards_of_arch(state->shape, demand) &
-                     decide_cards_running(state, demand) &
+    unsigned cards = within & cards_meant(state, demand) &
                      decide_cards_open(state, demand);
     if (!are_enough(demand, cards, must))
         return REASON_CARDS_BUSY;
@@ -242,14 +254,38 @@ static void add_way_out(struct str *out, const uint32_t *free_amounts,
     add_count(out, n_more, "card");
 }
 
+static void explain_book(const struct node_state *state,
+                         const struct demand *demand, struct str *out)
+{
+    unsigned of_arch = decide_cards_of_arch(state->shape, demand);
+    unsigned n = count_bits(of_arch & decide_cards_by(state, demand));
+    char what[64];
+    (void)snprintf(what, sizeof what, "%s given by %s, the others by %s",
+                   n == 1 ? "is" : "are",
+                   demand->by_claim ? "ResourceClaims" : "Biga",
+                   demand->by_claim ? "Biga" : "ResourceClaims");
+    add_shortage(out, n, count_bits(of_arch), what, demand->cards);
+    str_add(out,
+            demand->by_claim
+                ? "; ask for biga.dev/card instead of a claim, or start the "
+                  "node's biga-advertiser with --claims"
+                : "; claim one of DeviceClass xpu.biga.dev instead, or start "
+                  "the node's biga-advertiser without --claims");
+}
+
 static void explain_never(enum reason reason, const struct node_state *state,
                           const struct demand *demand, struct str *out)
 {
     const struct shape *shape = state->shape;
     unsigned of_arch = decide_cards_of_arch(shape, demand);
-    unsigned all = of_arch & decide_cards_running(state, demand);
+    unsigned given = of_arch & decide_cards_by(state, demand);
+    unsigned all = given & decide_cards_running(state, demand);
     char what[64];
     switch (reason) {
+    case REASON_BY_CLAIMS:
+    case REASON_BY_ALLOCATIONS:
+        explain_book(state, demand, out);
+        break;
     case REASON_TOO_FEW_CARDS:
         add_too_few(out, shape->n_cards, "card", demand->cards);
         break;
@@ -260,7 +296,7 @@ static void explain_never(enum reason reason, const struct node_state *state,
                      demand->cards);
         break;
     case REASON_NO_RUNTIME:
-        add_shortage(out, count_bits(all), count_bits(of_arch),
+        add_shortage(out, count_bits(all), count_bits(given),
                      "can run pods, the runtime of the others is not known to "
                      "the node's biga-advertiser: name their endpoints in its "
                      "card file",
@@ -297,8 +333,7 @@ static void explain_never(enum reason reason, const struct node_state *state,
 static void explain_size(const struct node_state *state,
                          const struct demand *demand, struct str *out)
 {
-    unsigned cards = decide_cards_of_arch(state->shape, demand) &
-                     decide_cards_running(state, demand) & state->usable;
+    unsigned cards = cards_meant(state, demand) & state->usable;
     uint32_t cores = 0, memory = 0;
     for (unsigned c = cards; c; c &= c - 1) {
         unsigned i = (unsigned)__builtin_ctz(c);
@@ -412,8 +447,7 @@ static void explain_busy(enum reason reason, const struct node_state *state,
                          const struct demand *demand, struct str *out)
 {
     struct card_need need = decide_need(demand);
-    unsigned all = decide_cards_of_arch(state->shape, demand) &
-                   decide_cards_running(state, demand) & state->usable;
+    unsigned all = cards_meant(state, demand) & state->usable;
     unsigned open = all & decide_cards_open(state, demand), cards = open;
     char what[64];
     if (reason == REASON_CARDS_BUSY) {

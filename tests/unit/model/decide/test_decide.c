@@ -217,6 +217,44 @@ Test(decide, reasons_that_no_preemption_helps)
     host_fini(&h);
 }
 
+/* A card is in one book only: given by claims, or by allocations. */
+Test(decide, claims_and_allocations_have_cards_of_their_own)
+{
+    struct host h;
+    host_init(&h, 8);
+    h.state.claimed = 0x0e;
+    cr_expect_eq(ask(&h, 5, 0), REASON_NONE);
+    cr_expect_eq(h.choice.cards, 0xf1);
+    expect_reason(&h, ask(&h, 6, 0), REASON_BY_CLAIMS,
+                  "5 of 8 cards are given by Biga, the others by "
+                  "ResourceClaims; 6 are needed; claim one of DeviceClass "
+                  "xpu.biga.dev instead, or start the node's biga-advertiser "
+                  "without --claims");
+    struct demand other = h.demand;
+    h.demand.by_claim = true;
+    cr_expect_eq(ask(&h, 3, 0), REASON_NONE);
+    cr_expect_eq(h.choice.cards, 0x0e);
+    expect_reason(&h, ask(&h, 4, 0), REASON_BY_ALLOCATIONS,
+                  "3 of 8 cards are given by ResourceClaims, the others by "
+                  "Biga; 4 are needed; ask for biga.dev/card instead of a "
+                  "claim, or start the node's biga-advertiser with --claims");
+    other.cards = h.demand.cards;
+    cr_expect_not(demand_same_class(&other, &h.demand));
+    cr_expect_neq(demand_class_hash(&other), demand_class_hash(&h.demand));
+    h.state.usable = 0xf7;
+    expect_reason(&h, ask(&h, 3, 0), REASON_UNHEALTHY,
+                  "2 of 3 cards can be used, the others are withdrawn; 3 are "
+                  "needed");
+    h.state.usable = 0xff;
+    h.state.closed = 0x02;
+    expect_reason(&h, ask(&h, 3, 0), REASON_CARDS_BUSY,
+                  "2 of 3 cards not held by others; 3 are needed; it "
+                  "would fit with 1 more card freed");
+    h.state.claimed = 0;
+    cr_expect_eq(ask(&h, 1, 0), REASON_BY_ALLOCATIONS);
+    host_fini(&h);
+}
+
 /* The node's advertiser runs what was applied; what a kubelet runs is none of
  * its business. */
 Test(decide, applied_pods_go_where_they_are_run)
