@@ -3,17 +3,11 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "lib/base/utf8.h"
 #include "model/fabric/fabric.h"
 #include "model/pod/demand_private.h"
 #include "model/pod/patience.h"
-#include "model/pod/pod.h"
 
-enum {
-    RAW_MAX = 6 * DEMAND_NAME_MAX, /* every character an escape */
-    LABEL_VALUE_MAX = 63,
-    SHOWN_MAX = 48, /* bytes of a wrong value that an error repeats */
-};
+enum { LABEL_VALUE_MAX = 63 };
 
 const char *pod_role_name(enum pod_role role)
 {
@@ -30,110 +24,22 @@ void demand_config_default(struct demand_config *config)
     config->n_gpu_resources = ARRAY_LEN(names);
 }
 
-/* --- one text ------------------------------------------------------------ */
-
-static int fail_text(const struct pod *pod, enum pod_text which,
-                     const char *allowed, struct error *err)
-{
-    const struct jtext *t = &pod->text[which];
-    size_t shown = t->size < SHOWN_MAX ? t->size : SHOWN_MAX;
-    while (shown < t->size && shown > 0 && utf8_inside(t->data[shown]))
-        shown--; /* not within a character */
-    return error_set(err, EDOM, "%s: is \"%.*s%s\", must be %s",
-                     pod_text_path(which), (int)shown, t->data,
-                     shown < t->size ? "…" : "", allowed);
-}
-
-static bool is_given(const struct pod *pod, enum pod_text which)
-{
-    return pod->text[which].data != NULL;
-}
-
-/* The decoded text into `dst`; false when it has no room. */
-static bool copy_text(const struct jtext *t, char *dst, size_t dst_size)
-{
-    char raw[RAW_MAX + 1];
-    if (t->size > RAW_MAX)
-        return false;
-    size_t size = jtext_decode(t, raw);
-    if (size >= dst_size)
-        return false;
-    memcpy(dst, raw, size + 1);
-    return true;
-}
-
-static bool is_alnum(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           (c >= '0' && c <= '9');
-}
-
-/* The charset of object names and label values alike. */
-static bool is_name(const char *text)
-{
-    size_t n = strlen(text);
-    if (n == 0 || !is_alnum(text[0]) || !is_alnum(text[n - 1]))
-        return false;
-    for (size_t i = 0; i < n; i++)
-        if (!is_alnum(text[i]) && !strchr("-_.", text[i]))
-            return false;
-    return true;
-}
-
-/* A name of at most dst_size - 1 bytes. */
-static int take_name(const struct pod *pod, enum pod_text which, char *dst,
-                     size_t dst_size, struct error *err)
-{
-    char name[DEMAND_NAME_MAX + 1], allowed[96];
-    if (copy_text(&pod->text[which], name, dst_size) && is_name(name)) {
-        memcpy(dst, name, strlen(name) + 1);
-        return 0;
-    }
-    (void)snprintf(allowed, sizeof allowed,
-                   "1 to %zu letters, digits, '-', '_' or '.', the first and "
-                   "last a letter or digit",
-                   dst_size - 1);
-    return fail_text(pod, which, allowed, err);
-}
-
-/* A whole number min … max, without sign or leading zeros. */
-static int take_number(const struct pod *pod, enum pod_text which, int32_t max,
-                       int32_t *value, struct error *err)
-{
-    int32_t min = which == POD_SIZE || which == POD_CARDS ? 1 : 0;
-    char text[12], allowed[64];
-    int64_t parsed = 0;
-    bool ok = copy_text(&pod->text[which], text, sizeof text) &&
-              text[0] != '\0' && (text[0] != '0' || text[1] == '\0');
-    for (const char *p = text; ok && *p; p++) {
-        ok = *p >= '0' && *p <= '9';
-        parsed = parsed * 10 + (*p - '0');
-    }
-    if (ok && parsed >= min && parsed <= max) {
-        *value = (int32_t)parsed;
-        return 0;
-    }
-    (void)snprintf(allowed, sizeof allowed, "a whole number from %d to %d",
-                   (int)min, (int)max);
-    return fail_text(pod, which, allowed, err);
-}
-
 /* --- the parts of a demand ------------------------------------------------ */
 
 static int take_identity(const struct pod *pod, struct demand *d,
                          struct error *err)
 {
     int rc = 0;
-    if (is_given(pod, POD_NAME))
-        rc = take_name(pod, POD_NAME, d->name, sizeof d->name, err);
+    if (demand_given(pod, POD_NAME))
+        rc = demand_take_name(pod, POD_NAME, d->name, sizeof d->name, err);
     else if (d->role != ROLE_NONE)
         rc = error_set(err, EDOM, "%s: missing", pod_text_path(POD_NAME));
-    if (rc == 0 && is_given(pod, POD_NAMESPACE) &&
+    if (rc == 0 && demand_given(pod, POD_NAMESPACE) &&
         pod->text[POD_NAMESPACE].size > 0)
-        rc = take_name(pod, POD_NAMESPACE, d->namespace, sizeof d->namespace,
-                       err);
-    if (rc == 0 && is_given(pod, POD_UID) && pod->text[POD_UID].size > 0)
-        rc = take_name(pod, POD_UID, d->uid, sizeof d->uid, err);
+        rc = demand_take_name(pod, POD_NAMESPACE, d->namespace,
+                              sizeof d->namespace, err);
+    if (rc == 0 && demand_given(pod, POD_UID) && pod->text[POD_UID].size > 0)
+        rc = demand_take_name(pod, POD_UID, d->uid, sizeof d->uid, err);
     if (rc == 0 && d->namespace[0] == '\0')
         memcpy(d->namespace, "default", sizeof "default");
     return rc;
@@ -142,14 +48,14 @@ static int take_identity(const struct pod *pod, struct demand *d,
 static int take_role(const struct pod *pod, struct demand *d, struct error *err)
 {
     char role[8] = "";
-    if (!is_given(pod, POD_ROLE))
+    if (!demand_given(pod, POD_ROLE))
         return 0;
-    bool fits = copy_text(&pod->text[POD_ROLE], role, sizeof role);
+    bool fits = demand_copy_text(&pod->text[POD_ROLE], role, sizeof role);
     for (enum pod_role r = ROLE_HOST; fits && r <= ROLE_SERVICE; r++)
         if (strcmp(role, pod_role_name(r)) == 0)
             d->role = r;
     if (d->role == ROLE_NONE)
-        return fail_text(pod, POD_ROLE, "\"host\", \"xpu\" or \"service\"",
+        return demand_fail_text(pod, POD_ROLE, "\"host\", \"xpu\" or \"service\"",
                          err);
     return 0;
 }
@@ -160,9 +66,9 @@ static int take_buddy(const struct pod *pod, struct demand *d,
                       struct error *err)
 {
     char name[DEMAND_NAME_MAX + 1];
-    if (d->role != ROLE_HOST || !is_given(pod, POD_BUDDY))
+    if (d->role != ROLE_HOST || !demand_given(pod, POD_BUDDY))
         return 0;
-    int rc = take_name(pod, POD_BUDDY, name, sizeof name, err);
+    int rc = demand_take_name(pod, POD_BUDDY, name, sizeof name, err);
     if (rc < 0 || d->job[0])
         return rc;
     size_t size = strlen(d->name);
@@ -186,23 +92,23 @@ static int take_job(const struct pod *pod, struct demand *d, struct error *err)
     enum pod_text pair = POD_PAIR;
     int rc = 0;
     d->size = 1;
-    d->grouped = is_given(pod, POD_GROUP);
+    d->grouped = demand_given(pod, POD_GROUP);
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
-        if (is_given(pod, jobs[i])) {
-            rc = take_name(pod, jobs[i], d->job, sizeof d->job, err);
+        if (demand_given(pod, jobs[i])) {
+            rc = demand_take_name(pod, jobs[i], d->job, sizeof d->job, err);
             break;
         }
     for (size_t i = 0; rc == 0 && i < ARRAY_LEN(pairs); i++)
-        if (is_given(pod, pairs[i])) {
+        if (demand_given(pod, pairs[i])) {
             pair = pairs[i];
-            rc = take_number(pod, pair, DEMAND_PAIR_MAX, &d->pair, err);
+            rc = demand_take_number(pod, pair, DEMAND_PAIR_MAX, &d->pair, err);
             break;
         }
     if (rc == 0)
         rc = take_buddy(pod, d, err);
-    if (rc < 0 || !is_given(pod, POD_SIZE))
+    if (rc < 0 || !demand_given(pod, POD_SIZE))
         return rc;
-    rc = take_number(pod, POD_SIZE, DEMAND_SIZE_MAX, &d->size, err);
+    rc = demand_take_number(pod, POD_SIZE, DEMAND_SIZE_MAX, &d->size, err);
     if (rc == 0 && d->pair >= d->size)
         return error_set(err, EDOM,
                          "%s: is \"%d\", but %s is \"%d\"; must be from 0 "
@@ -219,7 +125,7 @@ static int take_shapes(const struct pod *pod, struct demand *d,
     char raw[6 * SHAPES_TEXT_MAX + 1], allowed[64];
     struct error wrong;
     const struct jtext *t = &pod->text[POD_SHAPES];
-    if (!is_given(pod, POD_SHAPES))
+    if (!demand_given(pod, POD_SHAPES))
         return 0;
     size_t size = t->size < sizeof raw ? jtext_decode(t, raw) : sizeof raw;
     bool plain = size <= SHAPES_TEXT_MAX;
@@ -229,7 +135,7 @@ static int take_shapes(const struct pod *pod, struct demand *d,
         (void)snprintf(allowed, sizeof allowed,
                        "at most %d printable ASCII characters",
                        SHAPES_TEXT_MAX);
-        return fail_text(pod, POD_SHAPES, allowed, err);
+        return demand_fail_text(pod, POD_SHAPES, allowed, err);
     }
     if (shapes_parse(raw, d, &wrong) < 0)
         return error_set(err, EDOM, "%s: %s", pod_text_path(POD_SHAPES),
@@ -310,8 +216,8 @@ static int take_cards(const struct pod *pod, struct demand *d,
                          "resources[\"biga.dev/card\"]: is %lld over all "
                          "containers, must be at most %d",
                          (long long)own, TOPO_CARDS_MAX);
-    int rc = is_given(pod, POD_CARDS)
-                 ? take_number(pod, POD_CARDS, TOPO_CARDS_MAX, &stated, err)
+    int rc = demand_given(pod, POD_CARDS)
+                 ? demand_take_number(pod, POD_CARDS, TOPO_CARDS_MAX, &stated, err)
                  : 0;
     const struct claim claims[] = {
         {pod_text_path(POD_CARDS), stated > 0, stated},
@@ -385,16 +291,16 @@ static int take_gpus(const struct pod *pod, struct demand *d, struct error *err)
     char path[96];
     int32_t stated = 0;
     int64_t own = 0, gpus = 0;
-    bool given = is_given(pod, POD_PAIR_GPUS);
+    bool given = demand_given(pod, POD_PAIR_GPUS);
     const struct pair_shape *shape = own_shape(d);
     for (unsigned i = POD_GPUS; d->role == ROLE_HOST && i < POD_RESOURCE_COUNT;
          i++)
         own += pod->take[i];
     if (own > UINT8_MAX)
         own = UINT8_MAX;
-    int rc = given
-                 ? take_number(pod, POD_PAIR_GPUS, TOPO_GPUS_MAX, &stated, err)
-                 : 0;
+    int rc = given ? demand_take_number(pod, POD_PAIR_GPUS, TOPO_GPUS_MAX,
+                                        &stated, err)
+                   : 0;
     const struct claim claims[] = {
         {pod_text_path(POD_PAIR_GPUS), given, stated},
         claim_of_shape(d, "gpus", shape ? shape->gpus : 0, path),
@@ -414,12 +320,13 @@ static int take_cpus(const struct pod *pod, struct demand *d, struct error *err)
     char path[96], text[32];
     int64_t stated = 0, cpus = 0;
     int64_t own = d->role == ROLE_HOST ? pod->take[POD_CPU] : 0;
-    bool given = is_given(pod, POD_PAIR_CPUS);
+    bool given = demand_given(pod, POD_PAIR_CPUS);
     const struct pair_shape *shape = own_shape(d);
-    if (given && (!copy_text(&pod->text[POD_PAIR_CPUS], text, sizeof text) ||
-                  !pod_parse_cpus(text, strlen(text), &stated)))
-        return fail_text(pod, POD_PAIR_CPUS, "CPUs such as 2, 1.5 or 500m",
-                         err);
+    if (given &&
+        (!demand_copy_text(&pod->text[POD_PAIR_CPUS], text, sizeof text) ||
+         !pod_parse_cpus(text, strlen(text), &stated)))
+        return demand_fail_text(pod, POD_PAIR_CPUS,
+                                "CPUs such as 2, 1.5 or 500m", err);
     if (own > UINT32_MAX)
         return error_set(err, EDOM,
                          "resources[\"cpu\"]: more than %u over all "
@@ -440,12 +347,12 @@ static int take_mib(const struct pod *pod, enum pod_text which, int64_t *mib,
                     struct error *err)
 {
     char text[12];
-    bool ok = copy_text(&pod->text[which], text, sizeof text);
+    bool ok = demand_copy_text(&pod->text[which], text, sizeof text);
     size_t n = ok ? strlen(text) : 0;
     ok = n > 0 && strspn(text, "0123456789") == n && (text[0] != '0' || n == 1);
     if (!ok || !pod_parse_quantity(text, n, mib))
-        return fail_text(pod, which, "a whole number from 0 to 4294967295",
-                         err);
+        return demand_fail_text(pod, which,
+                                "a whole number from 0 to 4294967295", err);
     return 0;
 }
 
@@ -457,7 +364,7 @@ static int take_memory(const struct pod *pod, struct demand *d,
     char path[96];
     int64_t stated = 0, mib = 0;
     int64_t own = d->role == ROLE_HOST ? pod->take[POD_HOST_MEMORY] : 0;
-    bool given = is_given(pod, POD_PAIR_MEMORY);
+    bool given = demand_given(pod, POD_PAIR_MEMORY);
     const struct pair_shape *shape = own_shape(d);
     uint32_t says = shape ? shape->memory_mib : 0;
     int rc = given ? take_mib(pod, POD_PAIR_MEMORY, &stated, err) : 0;
@@ -486,14 +393,15 @@ static int take_relation(const struct pod *pod, enum pod_text which,
                          enum relation *relation, struct error *err)
 {
     char text[16];
-    if (!is_given(pod, which) ||
-        (copy_text(&pod->text[which], text, sizeof text) &&
+    if (!demand_given(pod, which) ||
+        (demand_copy_text(&pod->text[which], text, sizeof text) &&
          relation_parse(text, relation, NULL) == 0))
         return 0;
-    return fail_text(pod, which,
-                     "\"pix\", \"pxb\", \"phb\", \"node\", \"socket\" or "
-                     "\"sys\"",
-                     err);
+    return demand_fail_text(
+        pod, which,
+        "\"pix\", \"pxb\", \"phb\", \"node\", \"socket\" or "
+        "\"sys\"",
+        err);
 }
 
 static int take_alignment(const struct pod *pod, struct demand *d,
@@ -505,7 +413,7 @@ static int take_alignment(const struct pod *pod, struct demand *d,
     const struct pair_shape *shape = own_shape(d);
     int rc = take_relation(pod, POD_ALIGN, &stated, err);
     const struct claim claims[] = {
-        {pod_text_path(POD_ALIGN), is_given(pod, POD_ALIGN), stated},
+        {pod_text_path(POD_ALIGN), demand_given(pod, POD_ALIGN), stated},
         claim_of_shape(d, "align", shape ? shape->align : RELATION_SYS, path)};
     if (rc == 0)
         rc = settle(claims, ARRAY_LEN(claims), UNIT_RELATION, &align, err);
@@ -521,9 +429,9 @@ static int take_tier(const struct pod *pod, enum pod_text which, int8_t *tier,
                      struct error *err)
 {
     char text[16], allowed[80];
-    if (!is_given(pod, which))
+    if (!demand_given(pod, which))
         return 0;
-    int value = copy_text(&pod->text[which], text, sizeof text)
+    int value = demand_copy_text(&pod->text[which], text, sizeof text)
                     ? fabric_tier_parse(text, NULL)
                     : -1;
     if (value >= 0) {
@@ -534,7 +442,7 @@ static int take_tier(const struct pod *pod, enum pod_text which, int8_t *tier,
                    "\"leaf\", \"spine\", \"core\" or \"tier-N\" with N from "
                    "0 to %d",
                    FABRIC_TIERS_MAX - 1);
-    return fail_text(pod, which, allowed, err);
+    return demand_fail_text(pod, which, allowed, err);
 }
 
 /* It decides no place: kube_pod.c keeps it. */
@@ -542,34 +450,38 @@ static int check_patience(const struct pod *pod, struct error *err)
 {
     int64_t ignored;
     char text[32];
-    if (!is_given(pod, POD_CARD_LOST) ||
-        (copy_text(&pod->text[POD_CARD_LOST], text, sizeof text) &&
+    if (!demand_given(pod, POD_CARD_LOST) ||
+        (demand_copy_text(&pod->text[POD_CARD_LOST], text, sizeof text) &&
          patience_parse(text, &ignored)))
         return 0;
-    return fail_text(pod, POD_CARD_LOST,
-                     "seconds, a time such as \"5m\" or \"1h30m\" of at most "
-                     "8784h, or \"never\"",
-                     err);
+    return demand_fail_text(
+        pod, POD_CARD_LOST,
+        "seconds, a time such as \"5m\" or \"1h30m\" of at most "
+        "8784h, or \"never\"",
+        err);
 }
 
 static int take_wishes(const struct pod *pod, struct demand *d,
                        struct error *err)
 {
     char text[DEMAND_ARCH_MAX + 1];
-    if (is_given(pod, POD_EXCLUSIVE)) {
-        bool fits = copy_text(&pod->text[POD_EXCLUSIVE], text, sizeof text);
+    if (demand_given(pod, POD_EXCLUSIVE)) {
+        bool fits = demand_copy_text(&pod->text[POD_EXCLUSIVE], text,
+                                     sizeof text);
         d->exclusive = fits && strcmp(text, "true") == 0;
         if (!d->exclusive && (!fits || strcmp(text, "false") != 0))
-            return fail_text(pod, POD_EXCLUSIVE, "\"true\" or \"false\"", err);
+            return demand_fail_text(pod, POD_EXCLUSIVE, "\"true\" or \"false\"",
+                                    err);
     }
-    if (is_given(pod, POD_ARCH)) {
-        bool ok = copy_text(&pod->text[POD_ARCH], text, sizeof text) &&
-                  is_name(text);
+    if (demand_given(pod, POD_ARCH)) {
+        bool ok = demand_copy_text(&pod->text[POD_ARCH], text, sizeof text) &&
+                  demand_is_name(text);
         if (!ok)
-            return fail_text(pod, POD_ARCH,
-                             "an architecture such as \"arm64\", of at most "
-                             "15 letters, digits, '-', '_' or '.'",
-                             err);
+            return demand_fail_text(
+                pod, POD_ARCH,
+                "an architecture such as \"arm64\", of at most "
+                "15 letters, digits, '-', '_' or '.'",
+                err);
         memcpy(d->arch, text, strlen(text) + 1);
     }
     return check_patience(pod, err);

@@ -1,8 +1,32 @@
-/* demand_private - what demand.c and demand_shapes.c share. */
+/* demand_private - what demand*.c share. */
 #ifndef BIGA_MODEL_POD_DEMAND_PRIVATE_H
 #define BIGA_MODEL_POD_DEMAND_PRIVATE_H
 
 #include "model/pod/demand.h"
+#include "model/pod/pod.h"
+
+/* --- one text of the pod (demand_text.c) --------------------------------- */
+
+static inline bool demand_given(const struct pod *pod, enum pod_text which)
+{
+    return pod->text[which].data != NULL;
+}
+/* The decoded text into `dst`; false when it has no room. */
+bool demand_copy_text(const struct jtext *t, char *dst, size_t dst_size);
+/* The charset of object names and label values alike. */
+bool demand_is_name(const char *text);
+/* -EDOM with `PATH: is "VALUE", must be ALLOWED`. */
+int demand_fail_text(const struct pod *pod, enum pod_text which,
+                     const char *allowed, struct error *err);
+/* A name of at most dst_size - 1 bytes.  0 or -EDOM. */
+int demand_take_name(const struct pod *pod, enum pod_text which, char *dst,
+                     size_t dst_size, struct error *err);
+/* A whole number 0 … max (of POD_SIZE and POD_CARDS 1 … max), without sign or
+ * leading zeros.  0 or -EDOM. */
+int demand_take_number(const struct pod *pod, enum pod_text which, int32_t max,
+                       int32_t *value, struct error *err);
+
+/* --- shapes (demand_shapes.c) -------------------------------------------- */
 
 enum { SHAPES_TEXT_MAX = 1024 };
 
