@@ -26,6 +26,12 @@ int demand_take_name(const struct pod *pod, enum pod_text which, char *dst,
 int demand_take_number(const struct pod *pod, enum pod_text which, int32_t max,
                        int32_t *value, struct error *err);
 
+/* --- the job (demand_job.c) ---------------------------------------------- */
+
+/* Fills job, pair, size and grouped of `d`, whose name and role are known.  0
+ * or -EDOM. */
+int demand_take_job(const struct pod *pod, struct demand *d, struct error *err);
+
 /* --- shapes (demand_shapes.c) -------------------------------------------- */
 
 enum { SHAPES_TEXT_MAX = 1024 };
