@@ -25,7 +25,11 @@ enum pod_text {
     POD_PAIR,
     POD_JOB_NAME,
     POD_INDEX_LABEL,
-    POD_REPLICA_JOB, /* of Kubeflow's operators */
+    POD_JOBSET,
+    POD_JOBSET_JOBS,  /* Jobs of the replicated Job */
+    POD_JOBSET_INDEX, /* which of them */
+    POD_REPLICA_JOB,  /* of Kubeflow's operators */
+    POD_REPLICA_TYPE,
     POD_REPLICA_INDEX,
     /* annotations */
     POD_SIZE,
