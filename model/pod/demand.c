@@ -53,8 +53,8 @@ static int take_role(const struct pod *pod, struct demand *d, struct error *err)
         if (strcmp(role, pod_role_name(r)) == 0)
             d->role = r;
     if (d->role == ROLE_NONE)
-        return demand_fail_text(pod, POD_ROLE, "\"host\", \"xpu\" or \"service\"",
-                         err);
+        return demand_fail_text(pod, POD_ROLE,
+                                "\"host\", \"xpu\" or \"service\"", err);
     return 0;
 }
 
@@ -142,61 +142,107 @@ static struct claim claim_of_shape(const struct demand *d, const char *of,
     return (struct claim){path, own_shape(d) != NULL, value};
 }
 
-/* Annotation and shape speak of the pair, the resource of this pod. */
+/* What this pod asks of cards: by resources, or by annotations of the same
+ * names, as a kube-scheduler that Biga did not configure refuses a pod that
+ * requests what no node offers. */
+struct own {
+    const char *path; /* who says it; in `text` or a literal */
+    char text[72];
+    int64_t value; /* 0: nothing is said */
+};
+
+static int take_own(const struct pod *pod, enum pod_resource resource,
+                    enum pod_text which, struct own *own, struct error *err)
+{
+    char text[32], all[96];
+    int64_t stated = 0;
+    bool given = demand_given(pod, which);
+    (void)snprintf(own->text, sizeof own->text, "resources[\"%s\"]",
+                   pod_resource_key(resource));
+    (void)snprintf(all, sizeof all, "%s over all containers", own->text);
+    if (given && (!demand_copy_text(&pod->text[which], text, sizeof text) ||
+                  !pod_parse_quantity(text, strlen(text), &stated)))
+        return demand_fail_text(pod, which,
+                                "a whole number of at most 4294967295, with "
+                                "or without one of k, M, G, Ki, Mi, Gi",
+                                err);
+    const struct claim claims[] = {
+        {pod_text_path(which), given, stated},
+        {all, pod->take[resource] > 0, pod->take[resource]}};
+    own->path = given ? pod_text_path(which) : own->text;
+    own->value = 0;
+    return settle(claims, ARRAY_LEN(claims), UNIT_NUMBER, &own->value, err);
+}
+
+/* Annotation biga.dev/cards and shape speak of the pair, biga.dev/card of this
+ * pod. */
+static int match_cards(const struct demand *d, const char *pair_path,
+                       int64_t pair_cards, const struct own *own,
+                       struct error *err)
+{
+    bool enough = d->role == ROLE_XPU ? own->value <= pair_cards
+                                      : own->value == pair_cards;
+    const char *must = d->role == ROLE_XPU ? "at least as many" : "as many";
+    if (!pair_cards || !own->value || enough)
+        return 0;
+    if (own->path != own->text)
+        return error_set(err, EDOM, "%s: is \"%d\", but %s is %lld; must be %s",
+                         pair_path, (int)pair_cards, own->path,
+                         (long long)own->value, must);
+    return error_set(err, EDOM,
+                     "%s: is \"%d\", but the containers ask for %lld of "
+                     "resource biga.dev/card; must be %s",
+                     pair_path, (int)pair_cards, (long long)own->value, must);
+}
+
 static int take_cards(const struct pod *pod, struct demand *d,
                       struct error *err)
 {
     char path[96];
     int32_t stated = 0;
-    int64_t pair_cards = 0, own = pod->take[POD_CARD];
+    int64_t pair_cards = 0;
+    struct own own;
     const struct pair_shape *shape = own_shape(d);
-    if (own > TOPO_CARDS_MAX)
-        return error_set(err, EDOM,
-                         "resources[\"biga.dev/card\"]: is %lld over all "
-                         "containers, must be at most %d",
-                         (long long)own, TOPO_CARDS_MAX);
-    int rc = demand_given(pod, POD_CARDS)
-                 ? demand_take_number(pod, POD_CARDS, TOPO_CARDS_MAX, &stated, err)
-                 : 0;
+    int rc = take_own(pod, POD_CARD, POD_OWN_CARDS, &own, err);
+    if (rc == 0 && own.value > TOPO_CARDS_MAX)
+        rc = error_set(err, EDOM, "%s: is %lld%s, must be at most %d", own.path,
+                       (long long)own.value,
+                       own.path == own.text ? " over all containers" : "",
+                       TOPO_CARDS_MAX);
+    if (rc == 0 && demand_given(pod, POD_CARDS))
+        rc = demand_take_number(pod, POD_CARDS, TOPO_CARDS_MAX, &stated, err);
     const struct claim claims[] = {
         {pod_text_path(POD_CARDS), stated > 0, stated},
         claim_of_shape(d, "cards", shape ? shape->cards : 0, path)};
     if (rc == 0)
         rc = settle(claims, ARRAY_LEN(claims), UNIT_NUMBER, &pair_cards, err);
+    if (rc == 0)
+        rc = match_cards(d, claims[stated == 0].path, pair_cards, &own, err);
     if (rc < 0)
         return rc;
-    if (pair_cards &&
-        (own > pair_cards || (own && own < pair_cards && d->role != ROLE_XPU)))
-        return error_set(err, EDOM,
-                         "%s: is \"%d\", but the containers ask for %lld "
-                         "of resource biga.dev/card; must be %s",
-                         claims[stated == 0].path, (int)pair_cards,
-                         (long long)own,
-                         d->role == ROLE_XPU ? "at least as many" : "as many");
-    if (own == 0)
-        own = pair_cards ? pair_cards : 1;
-    d->cards = (uint8_t)own;
-    d->pair_cards = (uint8_t)(pair_cards ? pair_cards : own);
+    if (own.value == 0)
+        own.value = pair_cards ? pair_cards : 1;
+    d->cards = (uint8_t)own.value;
+    d->pair_cards = (uint8_t)(pair_cards ? pair_cards : own.value);
     return 0;
 }
 
 /* An xPU pod takes a part of what its pair's shape says; a host pod says the
  * same, or nothing. */
-static int match_card_need(struct demand *d, struct error *err)
+static int match_card_need(struct demand *d, const struct own own[2],
+                           struct error *err)
 {
     static const char *const of[] = {"cores", "memory-mib"};
     const struct pair_shape *shape = own_shape(d);
-    int64_t asks[] = {d->card_cores, d->card_memory_mib};
     for (unsigned i = 0; shape && i < ARRAY_LEN(of); i++) {
-        char path[96], resource[64];
+        char path[96];
+        int64_t asks = own[i].value;
         uint32_t says = i ? shape->card_memory_mib : shape->card_cores;
-        (void)snprintf(resource, sizeof resource,
-                       "resources[\"biga.dev/card-%s\"]", of[i]);
         const struct claim claims[] = {claim_of_shape(d, of[i], says, path),
-                                       {resource, d->has_card_need, asks[i]}};
-        if (d->role == ROLE_XPU && asks[i] <= says)
+                                       {own[i].path, d->has_card_need, asks}};
+        if (d->role == ROLE_XPU && asks <= says)
             continue;
-        int rc = settle(claims, ARRAY_LEN(claims), UNIT_NUMBER, &asks[i], err);
+        int rc = settle(claims, ARRAY_LEN(claims), UNIT_NUMBER, &asks, err);
         if (rc < 0)
             return rc;
     }
@@ -211,17 +257,20 @@ static int match_card_need(struct demand *d, struct error *err)
 static int take_card_need(const struct pod *pod, struct demand *d,
                           struct error *err)
 {
-    if (pod->take[POD_CORES] > UINT32_MAX || pod->take[POD_MEMORY] > UINT32_MAX)
-        return error_set(err, EDOM,
-                         "resources[\"biga.dev/%s\"]: more than %u over all "
-                         "containers",
-                         pod->take[POD_CORES] > UINT32_MAX ? "card-cores"
-                                                           : "card-memory-mib",
-                         UINT32_MAX);
-    d->card_cores = (uint32_t)pod->take[POD_CORES];
-    d->card_memory_mib = (uint32_t)pod->take[POD_MEMORY];
+    struct own own[2];
+    int rc = take_own(pod, POD_CORES, POD_OWN_CORES, &own[0], err);
+    if (rc == 0)
+        rc = take_own(pod, POD_MEMORY, POD_OWN_MEMORY, &own[1], err);
+    for (unsigned i = 0; rc == 0 && i < ARRAY_LEN(own); i++)
+        if (own[i].value > UINT32_MAX) /* a sum: no annotation can be that */
+            rc = error_set(err, EDOM, "%s: more than %u over all containers",
+                           own[i].path, UINT32_MAX);
+    if (rc < 0)
+        return rc;
+    d->card_cores = (uint32_t)own[0].value;
+    d->card_memory_mib = (uint32_t)own[1].value;
     d->has_card_need = d->card_cores || d->card_memory_mib;
-    return match_card_need(d, err);
+    return match_card_need(d, own, err);
 }
 
 /* The GPUs of the pair's host pod. */

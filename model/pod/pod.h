@@ -46,6 +46,9 @@ enum pod_text {
     POD_SHAPES,
     POD_BUDDY,
     POD_CARD_LOST,
+    POD_OWN_CARDS, /* in place of the resources of these names */
+    POD_OWN_CORES,
+    POD_OWN_MEMORY,
     POD_INDEX_ANNOTATION,
     /* spec */
     POD_GROUP,
