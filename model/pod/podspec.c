@@ -203,6 +203,8 @@ static int read_spec(struct reading *x, const cJSON *json)
         return e;
     if ((e = podspec_read_volumes(x, volumes)) < 0)
         return e;
+    if (cJSON_GetArraySize(containers) == 1)
+        podspec_read_own_amounts(x);
     e = podspec_read_containers(x, init, "spec.initContainers", true);
     return e < 0 ? e
                  : podspec_read_containers(x, containers, "spec.containers",

@@ -16,6 +16,8 @@ enum {
     MIB_SHIFT = 20,
 };
 
+#define CARD_CORES "biga.dev/card-cores"
+#define CARD_MIB "biga.dev/card-memory-mib"
 #define WHY_LABEL "must be 1 to 63 of a-z, 0-9 and '-', no '-' at an end"
 
 /* A list of texts; the caller owns `*ret_list` even after an error. */
@@ -64,8 +66,33 @@ static uint32_t cut32(int64_t value)
     return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
-/* On a card what counts is what the pod has of it, biga.dev/card-…; where it
- * does not say, and on a host, cpu and memory. */
+/* What a container may use, all in thousandths.  On a card what counts is what
+ * the pod has of it, biga.dev/card-…; where it does not say, and on a host, cpu
+ * and memory. */
+struct amounts {
+    int64_t limit, request, memory; /* of cpu, of memory */
+    int64_t cores, mib;             /* biga.dev/card-… */
+};
+
+static void set_amounts(const struct reading *x, struct amounts a,
+                        struct podspec_container *c)
+{
+    if (!a.cores)
+        a.cores = x->own_cores;
+    if (!a.mib)
+        a.mib = x->own_mib;
+    if (!x->is_host && a.cores)
+        a.limit = a.request = a.cores;
+    a.memory = a.memory / 1000 + (a.memory % 1000 != 0);
+    if (!x->is_host && a.mib)
+        a.memory = a.mib / 1000 > INT64_MAX >> MIB_SHIFT
+                       ? INT64_MAX
+                       : (a.mib / 1000) << MIB_SHIFT;
+    c->cpu_limit_milli = cut32(a.limit);
+    c->cpu_request_milli = cut32(a.request ? a.request : a.limit);
+    c->memory_limit = (uint64_t)a.memory;
+}
+
 static int read_resources(struct reading *x, const cJSON *json,
                           const char *path, struct podspec_container *c)
 {
@@ -75,15 +102,17 @@ static int read_resources(struct reading *x, const cJSON *json,
         return -EINVAL;
     const cJSON *limits = reader_opt_object(&r, "limits");
     const cJSON *requests = reader_opt_object(&r, "requests");
-    int64_t limit = amount_of(&r, limits, "limits", "cpu");
-    int64_t request = amount_of(&r, requests, "requests", "cpu");
-    int64_t memory = amount_of(&r, limits, "limits", "memory");
-    int64_t cores = amount_of(&r, limits, "limits", "biga.dev/card-cores");
-    int64_t mib = amount_of(&r, limits, "limits", "biga.dev/card-memory-mib");
-    if (!cores)
-        cores = amount_of(&r, requests, "requests", "biga.dev/card-cores");
-    if (!mib)
-        mib = amount_of(&r, requests, "requests", "biga.dev/card-memory-mib");
+    struct amounts a = {
+        .limit = amount_of(&r, limits, "limits", "cpu"),
+        .request = amount_of(&r, requests, "requests", "cpu"),
+        .memory = amount_of(&r, limits, "limits", "memory"),
+        .cores = amount_of(&r, limits, "limits", CARD_CORES),
+        .mib = amount_of(&r, limits, "limits", CARD_MIB),
+    };
+    if (!a.cores)
+        a.cores = amount_of(&r, requests, "requests", CARD_CORES);
+    if (!a.mib)
+        a.mib = amount_of(&r, requests, "requests", CARD_MIB);
     cJSON_ArrayForEach(m, limits)
     {
         if (strncmp(m->string, "hugepages-", 10) == 0)
@@ -92,22 +121,31 @@ static int read_resources(struct reading *x, const cJSON *json,
     }
     if (r.failed)
         return -EINVAL;
-    if (limit && request > limit)
+    if (a.limit && a.request > a.limit)
         return reader_fail(&r, "requests",
                            "cpu: is %" PRId64 "m, above its limit of %" PRId64
                            "m",
-                           request, limit);
-    if (!x->is_host && cores)
-        limit = request = cores;
-    memory = memory / 1000 + (memory % 1000 != 0);
-    if (!x->is_host && mib)
-        memory = mib / 1000 > INT64_MAX >> MIB_SHIFT
-                     ? INT64_MAX
-                     : (mib / 1000) << MIB_SHIFT;
-    c->cpu_limit_milli = cut32(limit);
-    c->cpu_request_milli = cut32(request ? request : limit);
-    c->memory_limit = (uint64_t)memory;
+                           a.request, a.limit);
+    set_amounts(x, a, c);
     return 0;
+}
+
+static int64_t own_amount(const struct reading *x, const char *name)
+{
+    const cJSON *notes = cJSON_GetObjectItemCaseSensitive(x->metadata,
+                                                          "annotations");
+    const cJSON *m = cJSON_GetObjectItemCaseSensitive(notes, name);
+    int64_t milli = 0;
+    if (!cJSON_IsString(m) ||
+        !quantity_parse(m->valuestring, strlen(m->valuestring), &milli))
+        return 0; /* demand.h says what is wrong with it */
+    return milli;
+}
+
+void podspec_read_own_amounts(struct reading *x)
+{
+    x->own_cores = own_amount(x, CARD_CORES);
+    x->own_mib = own_amount(x, CARD_MIB);
 }
 
 /* --- security -------------------------------------------------------------- */
@@ -392,6 +430,7 @@ static int read_container(struct reading *x, const cJSON *json,
     if (e < 0 || r.failed)
         return -EINVAL;
     reader_path(&r, "resources", -1, where);
+    set_amounts(x, (struct amounts){0}, c);
     if (resources && (e = read_resources(x, resources, where, c)) < 0)
         return e;
     reader_path(&r, "securityContext", -1, where);

@@ -26,7 +26,10 @@ struct reading {
     const cJSON *metadata;
     const char *node;
     const struct podspec_source *source;
-    bool is_host;                      /* its role: resources are the host's */
+    bool is_host; /* its role: resources are the host's */
+    /* in thousandths, by annotations biga.dev/card-…; 0 none, or there are
+     * several containers that could be meant */
+    int64_t own_cores, own_mib;
     size_t n_files, files_size;        /* over all volumes */
     size_t refs_cap;                   /* of pod->refs */
     int64_t run_as_user, run_as_group; /* of the pod, -1 none */
@@ -78,6 +81,9 @@ bool is_clean(const char *text); /* no control characters */
 /* --- parts ---------------------------------------------------------------- */
 
 int podspec_read_volumes(struct reading *x, const cJSON *list);
+/* What annotations say of the pod's share of its card, for containers that say
+ * nothing themselves. */
+void podspec_read_own_amounts(struct reading *x);
 int podspec_read_containers(struct reading *x, const cJSON *list,
                             const char *path, bool init);
 /* seccompProfile and appArmorProfile of a securityContext. */

@@ -229,6 +229,50 @@ Test(podspec, reads_resources_and_rights)
     cr_expect_str_eq(c->cap_drop[0], "ALL");
 }
 
+static struct podspec *annotated(const char *role, const char *init,
+                                 const char *containers)
+{
+    struct podspec *p = NULL;
+    struct error err = {0};
+    cleanup_free char *text = xasprintf(
+        "{\"metadata\":{\"name\":\"p\",\"labels\":{\"biga.dev/role\":\"%s\"},"
+        "\"annotations\":{\"biga.dev/card-cores\":\"2\","
+        "\"biga.dev/card-memory-mib\":\"1Ki\"}},\"spec\":{"
+        "\"initContainers\":[%s],\"containers\":[%s]}}",
+        role, init, containers);
+    cr_assert_eq(podspec_parse(text, strlen(text), "n", NULL, &p, &err), 0,
+                 "%s", err.text);
+    return p;
+}
+
+#define PLAIN(name) "{\"name\":\"" name "\",\"image\":\"i:1\"}"
+#define LIMITED(name, limits) \
+    "{\"name\":\"" name       \
+    "\",\"image\":\"i:1\",\"resources\":{\"limits\":{" limits "}}}"
+
+/* With one container the share that annotations state is that one's. */
+Test(podspec, takes_a_share_by_annotations)
+{
+    struct podspec *p = annotated("xpu", PLAIN("i"),
+                                  LIMITED("c", "\"cpu\":\"9\""));
+    cr_expect_eq(p->containers[0].cpu_limit_milli, 2000);
+    cr_expect_eq(p->containers[0].memory_limit, UINT64_C(1024) << 20);
+    cr_expect_eq(p->init[0].cpu_limit_milli, 2000);
+    podspec_destroy(p);
+    p = annotated("service", "", LIMITED("c", "\"biga.dev/card-cores\":1"));
+    cr_expect_eq(p->containers[0].cpu_limit_milli, 1000);
+    cr_expect_eq(p->containers[0].memory_limit, UINT64_C(1024) << 20);
+    podspec_destroy(p);
+    p = annotated("xpu", "", PLAIN("c") "," PLAIN("d"));
+    cr_expect_eq(p->containers[0].cpu_limit_milli, 0);
+    cr_expect_eq(p->containers[1].memory_limit, 0);
+    podspec_destroy(p);
+    p = annotated("host", "", LIMITED("c", "\"cpu\":\"9\""));
+    cr_expect_eq(p->containers[0].cpu_limit_milli, 9000);
+    cr_expect_eq(p->containers[0].memory_limit, 0);
+    podspec_destroy(p);
+}
+
 Test(podspec, needs_no_source_to_check)
 {
     cleanup_str struct str text = STR_INIT(4096);
