@@ -25,7 +25,7 @@ static const struct word others[] = {
     {PREPARE_VFS, WORD_ANNOTATION},     {PREPARE_HOOK, WORD_ANNOTATION},
     {WORD_ALLOCATION, WORD_ANNOTATION}, /* written by bind */
     {WORD_XPU_READY, WORD_GATE},        /* written by the leader */
-    {WORD_PAIRED, WORD_GATE},
+    {WORD_PAIRED, WORD_GATE},           {WORD_PLACE, WORD_SCHEDULING_GATE},
 };
 
 static bool is_ours(const char *key)
@@ -61,6 +61,7 @@ static const char *const place_names[WORD_PLACES] = {
     [WORD_ANNOTATION] = "an annotation",
     [WORD_RESOURCE] = "a resource",
     [WORD_GATE] = "a readiness gate",
+    [WORD_SCHEDULING_GATE] = "a scheduling gate",
 };
 
 /* The nearest word, those of the same place first. */
@@ -215,6 +216,15 @@ static void check_gate(struct jscan *s, void *to)
                         &walk->first);
 }
 
+static void check_scheduling_gate(struct jscan *s, void *to)
+{
+    struct walk *walk = to;
+    struct jtext name;
+    if (jscan_string(s, &name) && !walk->first.code)
+        (void)check_key(&name, "spec.schedulingGates", WORD_SCHEDULING_GATE,
+                        &walk->first);
+}
+
 static const struct jrow metadata_rows[] = {
     CALL("labels", JKIND_OBJECT, check_labels),
     CALL("annotations", JKIND_OBJECT, check_annotations),
@@ -224,10 +234,15 @@ static const struct jrow gate_rows[] = {
     CALL("conditionType", JKIND_STRING, check_gate),
     JROW_END,
 };
+static const struct jrow scheduling_rows[] = {
+    CALL("name", JKIND_STRING, check_scheduling_gate),
+    JROW_END,
+};
 static const struct jrow spec_rows[] = {
     CALL("containers", JKIND_ARRAY, check_containers),
     CALL("initContainers", JKIND_ARRAY, check_init_containers),
     JROW_OBJECTS("readinessGates", JROW_LAX, gate_rows),
+    JROW_OBJECTS("schedulingGates", JROW_LAX, scheduling_rows),
     JROW_END,
 };
 static const struct jrow pod_rows[] = {

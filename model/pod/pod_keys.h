@@ -14,12 +14,15 @@
 #define WORD_ALLOCATION "biga.dev/allocation"
 #define WORD_XPU_READY "biga.dev/XpuReady"
 #define WORD_PAIRED "biga.dev/Paired"
+/* The scheduling gate of a pod that Biga places before kube-scheduler sees it. */
+#define WORD_PLACE "biga.dev/place"
 
 enum word_place {
     WORD_LABEL,
     WORD_ANNOTATION,
     WORD_RESOURCE,
     WORD_GATE, /* the condition of a readiness gate */
+    WORD_SCHEDULING_GATE,
     WORD_PLACES
 };
 
@@ -31,8 +34,8 @@ struct word {
 /* The n-th word, from 0; false when there are no more. */
 bool pod_keys_get(size_t n, struct word *ret_word);
 
-/* Look at the labels, annotations, requests, limits and readiness gates of the
- * pod under the cursor, whatever its role; only keys biga.dev/… are looked at, those of
+/* Look at the labels, annotations, requests, limits and gates of both kinds of
+ * the pod under the cursor, whatever its role; only keys biga.dev/… are looked at, those of
  * other prefixes (example.biga.dev/…) are their owners'.
  *
  * 0 when all are words; -EDOM with the first that is none and what was

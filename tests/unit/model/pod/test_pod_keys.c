@@ -26,6 +26,10 @@ static int check(const char *json)
 #define GATE(key) \
     "{\"spec\":{\"readinessGates\":[{\"conditionType\":\"" key "\"}]}}"
 
+#define SCHEDULING_GATE(key)                                                   \
+    "{\"spec\":{\"schedulingGates\":[{\"name\":\"x\"},{\"name\":\"" key "\"}]" \
+    "}}"
+
 static void refuse(const char *json, const char *text)
 {
     cr_expect_eq(check(json), -EDOM, "%s", json);
@@ -49,7 +53,7 @@ Test(pod_keys, every_word_at_its_place_passes_and_nowhere_else)
 {
     static const char *const forms[WORD_PLACES] = {
         LABELS("\"%s\":\"1\""), NOTES("\"%s\":\"1\""), REQUESTS("\"%s\":\"1\""),
-        GATE("%s")};
+        GATE("%s"), SCHEDULING_GATE("%s")};
     struct word w;
     char json[512];
     size_t n = 0;
@@ -110,6 +114,12 @@ Test(pod_keys, a_word_at_the_wrong_place_is_told_where_it_belongs)
     refuse(GATE("biga.dev/XpuRedy"),
            "spec.readinessGates[\"biga.dev/XpuRedy\"]: is no key of Biga; did "
            "you mean biga.dev/XpuReady?");
+    refuse(SCHEDULING_GATE("biga.dev/plase"),
+           "spec.schedulingGates[\"biga.dev/plase\"]: is no key of Biga; did "
+           "you mean biga.dev/place?");
+    refuse(NOTES("\"biga.dev/place\":\"\""),
+           "metadata.annotations[\"biga.dev/place\"]: is a scheduling gate, "
+           "not an annotation");
 }
 
 Test(pod_keys, of_two_that_are_as_near_the_one_of_the_place_is_meant)
@@ -178,6 +188,7 @@ Test(pod_keys, the_document_and_the_table_have_the_same_words)
     }
     for (size_t i = 0; pod_keys_get(i, &w); i++) {
         if (strncmp(w.key, "biga.dev/", 9) != 0 || w.place == WORD_GATE ||
+            w.place == WORD_SCHEDULING_GATE ||
             strcmp(w.key, "biga.dev/allocation") == 0)
             continue;
         n_ours++;
