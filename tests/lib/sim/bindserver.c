@@ -11,152 +11,13 @@
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
 #include "tests/lib/http/rawclient.h"
+#include "tests/lib/sim/bindserver_private.h"
 #include "tests/lib/sim/simstate.h"
-
-enum {
-    SERVED_PODS_MAX = 256,
-    CONNS_MAX = 256, /* at a time */
-    FAULTS_MAX = 64,
-    REQUEST_MAX = 65536,
-    NAME_MAX_ = 64,
-};
-
-struct target {
-    char node[NAME_MAX_]; /* "": none */
-    char *allocation;
-};
-
-struct pod {
-    char name[NAME_MAX_], uid[NAME_MAX_];
-    struct target bound, late; /* late: after the next GET */
-    unsigned n_bound;
-    bool there, deleting;
-};
-
-struct faults {
-    enum bindserver_fault list[FAULTS_MAX];
-    size_t n, at;
-    enum bindserver_fault always; /* FAULT_NONE: not */
-};
-
-struct conn {
-    struct bindserver *s;
-    pthread_t thread;
-    int fd; /* -1: closed, and the thread ends */
-};
-
-struct bindserver {
-    struct kube_config config;
-    uint16_t port;
-    int keeper;           /* keeps the port while nobody listens */
-    pthread_mutex_t lock; /* guards all that follows */
-    int listener;         /* -1: closed */
-    pthread_t acceptor;
-    struct pod pods[SERVED_PODS_MAX];
-    size_t n_pods;
-    struct faults posts, looks;
-    unsigned chaos;
-    uint64_t random;
-    struct str calls, last_body;
-    struct conn conns[CONNS_MAX];
-    size_t n_conns;
-};
 
 static void die(const char *what)
 {
     perror(what);
     abort();
-}
-
-/* --- pods: under the lock ----------------------------------------------- */
-
-static struct pod *find(struct bindserver *s, const char *name)
-{
-    for (size_t i = 0; i < s->n_pods; i++)
-        if (s->pods[i].there && strcmp(s->pods[i].name, name) == 0)
-            return &s->pods[i];
-    return NULL;
-}
-
-static void set_target(struct target *t, const char *node,
-                       const char *allocation)
-{
-    (void)snprintf(t->node, sizeof t->node, "%s", node);
-    free(t->allocation);
-    t->allocation = allocation ? xstrdup(allocation) : NULL;
-}
-
-static void pod_fini(struct pod *p)
-{
-    free(p->bound.allocation);
-    free(p->late.allocation);
-}
-
-void bindserver_pod(struct bindserver *s, const char *name, const char *uid)
-{
-    pthread_mutex_lock(&s->lock);
-    struct pod *old = find(s, name);
-    if (old)
-        old->there = false;
-    size_t i = 0;
-    while (i < s->n_pods && s->pods[i].there)
-        i++;
-    if (i == SERVED_PODS_MAX)
-        abort();
-    s->n_pods += i == s->n_pods;
-    struct pod *p = &s->pods[i];
-    pod_fini(p);
-    *p = (struct pod){.there = true};
-    (void)snprintf(p->name, sizeof p->name, "%s", name);
-    (void)snprintf(p->uid, sizeof p->uid, "%s", uid);
-    pthread_mutex_unlock(&s->lock);
-}
-
-void bindserver_delete(struct bindserver *s, const char *name)
-{
-    pthread_mutex_lock(&s->lock);
-    find(s, name)->there = false;
-    pthread_mutex_unlock(&s->lock);
-}
-
-void bindserver_bind(struct bindserver *s, const char *name, const char *node,
-                     const char *allocation)
-{
-    pthread_mutex_lock(&s->lock);
-    set_target(&find(s, name)->bound, node, allocation);
-    pthread_mutex_unlock(&s->lock);
-}
-
-void bindserver_deleting(struct bindserver *s, const char *name)
-{
-    pthread_mutex_lock(&s->lock);
-    find(s, name)->deleting = true;
-    pthread_mutex_unlock(&s->lock);
-}
-
-bool bindserver_node(struct bindserver *s, const char *name, char ret_node[64],
-                     char **ret_allocation)
-{
-    pthread_mutex_lock(&s->lock);
-    const struct pod *p = find(s, name);
-    if (p)
-        (void)snprintf(ret_node, 64, "%s", p->bound.node);
-    if (p && ret_allocation)
-        *ret_allocation = xstrdup(p->bound.allocation ? p->bound.allocation
-                                                      : "");
-    pthread_mutex_unlock(&s->lock);
-    return p != NULL;
-}
-
-unsigned bindserver_n_bound(struct bindserver *s)
-{
-    unsigned most = 0;
-    pthread_mutex_lock(&s->lock);
-    for (size_t i = 0; i < s->n_pods; i++)
-        if (s->pods[i].n_bound > most)
-            most = s->pods[i].n_bound;
-    pthread_mutex_unlock(&s->lock);
-    return most;
 }
 
 /* --- what is asked ------------------------------------------------------ */
@@ -191,7 +52,7 @@ static void carry_out(struct bindserver *s, const struct request *q,
                       struct reply *r)
 {
     pthread_mutex_lock(&s->lock);
-    struct pod *p = find(s, q->pod);
+    struct pod *p = bindserver_find(s, q->pod);
     if (!p) {
         status_reply(r, 404, "NotFound", "pods not found");
     } else if (strcmp(p->uid, q->uid) != 0) {
@@ -201,7 +62,7 @@ static void carry_out(struct bindserver *s, const struct request *q,
     } else if (p->bound.node[0]) {
         status_reply(r, 409, "Conflict", "pod is already assigned to a node");
     } else {
-        set_target(&p->bound, q->node, q->allocation);
+        bindserver_set_target(&p->bound, q->node, q->allocation);
         p->n_bound++;
         status_reply(r, 201, "", "");
     }
@@ -211,29 +72,29 @@ static void carry_out(struct bindserver *s, const struct request *q,
 static void carry_out_later(struct bindserver *s, const struct request *q)
 {
     pthread_mutex_lock(&s->lock);
-    struct pod *p = find(s, q->pod);
+    struct pod *p = bindserver_find(s, q->pod);
     if (p && strcmp(p->uid, q->uid) == 0)
-        set_target(&p->late, q->node, q->allocation);
+        bindserver_set_target(&p->late, q->node, q->allocation);
     pthread_mutex_unlock(&s->lock);
 }
 
 static void carry_out_late(struct bindserver *s, const char *name)
 {
     pthread_mutex_lock(&s->lock);
-    struct pod *p = find(s, name);
+    struct pod *p = bindserver_find(s, name);
     if (p && p->late.node[0] && !p->bound.node[0] && !p->deleting) {
-        set_target(&p->bound, p->late.node, p->late.allocation);
+        bindserver_set_target(&p->bound, p->late.node, p->late.allocation);
         p->n_bound++;
     }
     if (p)
-        set_target(&p->late, "", NULL);
+        bindserver_set_target(&p->late, "", NULL);
     pthread_mutex_unlock(&s->lock);
 }
 
 static void show(struct bindserver *s, const struct request *q, struct reply *r)
 {
     pthread_mutex_lock(&s->lock);
-    const struct pod *p = find(s, q->pod);
+    const struct pod *p = bindserver_find(s, q->pod);
     if (!p) {
         status_reply(r, 404, "NotFound", "pods not found");
     } else {
@@ -567,8 +428,7 @@ void bindserver_stop(struct bindserver *s)
     (void)close(s->keeper);
     for (size_t i = 0; i < s->n_conns; i++)
         (void)pthread_join(s->conns[i].thread, NULL);
-    for (size_t i = 0; i < s->n_pods; i++)
-        pod_fini(&s->pods[i]);
+    bindserver_forget_pods(s);
     str_fini(&s->calls);
     str_fini(&s->last_body);
     free(s->config.server);

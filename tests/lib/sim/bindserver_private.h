@@ -1,0 +1,66 @@
+/* What bindserver.c (calls, faults, connections) and bindserver_pods.c (the
+ * pods) share. */
+#ifndef BIGA_TESTS_LIB_SIM_BINDSERVER_PRIVATE_H
+#define BIGA_TESTS_LIB_SIM_BINDSERVER_PRIVATE_H
+
+#include <pthread.h>
+
+#include "lib/base/str.h"
+#include "tests/lib/sim/bindserver.h"
+
+enum {
+    SERVED_PODS_MAX = 256,
+    CONNS_MAX = 256, /* at a time */
+    FAULTS_MAX = 64,
+    REQUEST_MAX = 65536,
+    NAME_MAX_ = 64,
+};
+
+struct target {
+    char node[NAME_MAX_]; /* "": none */
+    char *allocation;
+};
+
+struct pod {
+    char name[NAME_MAX_], uid[NAME_MAX_];
+    struct target bound, late; /* late: after the next GET */
+    unsigned n_bound;
+    bool there, deleting;
+};
+
+struct faults {
+    enum bindserver_fault list[FAULTS_MAX];
+    size_t n, at;
+    enum bindserver_fault always; /* FAULT_NONE: not */
+};
+
+struct conn {
+    struct bindserver *s;
+    pthread_t thread;
+    int fd; /* -1: closed, and the thread ends */
+};
+
+struct bindserver {
+    struct kube_config config;
+    uint16_t port;
+    int keeper;           /* keeps the port while nobody listens */
+    pthread_mutex_t lock; /* guards all that follows */
+    int listener;         /* -1: closed */
+    pthread_t acceptor;
+    struct pod pods[SERVED_PODS_MAX];
+    size_t n_pods;
+    struct faults posts, looks;
+    unsigned chaos;
+    uint64_t random;
+    struct str calls, last_body;
+    struct conn conns[CONNS_MAX];
+    size_t n_conns;
+};
+
+/* With the lock. */
+struct pod *bindserver_find(struct bindserver *s, const char *name);
+void bindserver_set_target(struct target *t, const char *node,
+                           const char *allocation);
+void bindserver_forget_pods(struct bindserver *s);
+
+#endif
