@@ -22,104 +22,6 @@ static void die(const char *what)
 
 /* --- what is asked ------------------------------------------------------ */
 
-struct request {
-    char method[8], pod[NAME_MAX_];
-    bool binds;
-    char uid[NAME_MAX_], node[NAME_MAX_];
-    char *allocation;
-    char data[REQUEST_MAX + 1];
-    const char *body;
-};
-
-struct reply {
-    int status;
-    struct str body;
-};
-
-static void status_reply(struct reply *r, int status, const char *reason,
-                         const char *text)
-{
-    r->status = status;
-    str_reset(&r->body);
-    str_addf(&r->body,
-             "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
-             "\"status\":\"%s\",\"message\":\"%s\",\"reason\":\"%s\","
-             "\"code\":%d}",
-             status < 300 ? "Success" : "Failure", text, reason, status);
-}
-
-static void carry_out(struct bindserver *s, const struct request *q,
-                      struct reply *r)
-{
-    pthread_mutex_lock(&s->lock);
-    struct pod *p = bindserver_find(s, q->pod);
-    if (!p) {
-        status_reply(r, 404, "NotFound", "pods not found");
-    } else if (strcmp(p->uid, q->uid) != 0) {
-        status_reply(r, 409, "Conflict", "Precondition failed: UID");
-    } else if (p->deleting) {
-        status_reply(r, 409, "Conflict", "pod is being deleted");
-    } else if (p->bound.node[0]) {
-        status_reply(r, 409, "Conflict", "pod is already assigned to a node");
-    } else {
-        bindserver_set_target(&p->bound, q->node, q->allocation);
-        p->n_bound++;
-        status_reply(r, 201, "", "");
-    }
-    pthread_mutex_unlock(&s->lock);
-}
-
-static void carry_out_later(struct bindserver *s, const struct request *q)
-{
-    pthread_mutex_lock(&s->lock);
-    struct pod *p = bindserver_find(s, q->pod);
-    if (p && strcmp(p->uid, q->uid) == 0)
-        bindserver_set_target(&p->late, q->node, q->allocation);
-    pthread_mutex_unlock(&s->lock);
-}
-
-static void carry_out_late(struct bindserver *s, const char *name)
-{
-    pthread_mutex_lock(&s->lock);
-    struct pod *p = bindserver_find(s, name);
-    if (p && p->late.node[0] && !p->bound.node[0] && !p->deleting) {
-        bindserver_set_target(&p->bound, p->late.node, p->late.allocation);
-        p->n_bound++;
-    }
-    if (p)
-        bindserver_set_target(&p->late, "", NULL);
-    pthread_mutex_unlock(&s->lock);
-}
-
-static void show(struct bindserver *s, const struct request *q, struct reply *r)
-{
-    pthread_mutex_lock(&s->lock);
-    const struct pod *p = bindserver_find(s, q->pod);
-    if (!p) {
-        status_reply(r, 404, "NotFound", "pods not found");
-    } else {
-        r->status = 200;
-        str_reset(&r->body);
-        str_addf(&r->body,
-                 "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{"
-                 "\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"%s\"%s",
-                 p->name, p->uid,
-                 p->deleting ? ",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\""
-                             : "");
-        if (p->bound.allocation) {
-            str_add(&r->body, ",\"annotations\":{\"x\":\"y\","
-                              "\"biga.dev/allocation\":");
-            str_add_json(&r->body, p->bound.allocation);
-            str_add_c(&r->body, '}');
-        }
-        str_add(&r->body, "},\"spec\":{\"containers\":[]");
-        if (p->bound.node[0])
-            str_addf(&r->body, ",\"nodeName\":\"%s\"", p->bound.node);
-        str_add(&r->body, "},\"status\":{}}");
-    }
-    pthread_mutex_unlock(&s->lock);
-}
-
 static void copy_member(const cJSON *object, const char *name,
                         char ret[NAME_MAX_])
 {
@@ -279,29 +181,29 @@ static bool answer(struct bindserver *s, int fd, struct request *q,
                    struct reply *r)
 {
     if (!read_line(q) || (q->binds && !read_binding(q))) {
-        status_reply(r, 400, "BadRequest", "no such thing");
+        bindserver_reply(r, 400, "BadRequest", "no such thing");
         return send_reply(fd, r);
     }
     enum bindserver_fault fault = log_call(s, q);
     if (!q->binds)
-        show(s, q, r);
+        bindserver_show(s, q, r);
     else if (is_done(fault))
-        carry_out(s, q, r);
+        bindserver_carry_out(s, q, r);
     else if (fault == FAULT_LATE_DONE)
-        carry_out_later(s, q);
+        bindserver_carry_out_later(s, q);
     if (!q->binds && fault == FAULT_NONE)
-        carry_out_late(s, q->pod);
+        bindserver_carry_out_late(s, q->pod);
     free(q->allocation);
     if (is_silent(fault))
         be_silent(fd);
     if (is_silent(fault) || is_cut(fault))
         return false;
     if (fault == FAULT_FORBIDDEN)
-        status_reply(r, 403, "Forbidden", "pods is forbidden");
+        bindserver_reply(r, 403, "Forbidden", "pods is forbidden");
     else if (fault == FAULT_BUSY)
-        status_reply(r, 429, "TooManyRequests", "slower");
+        bindserver_reply(r, 429, "TooManyRequests", "slower");
     else if (fault == FAULT_ERROR || fault == FAULT_ERROR_DONE)
-        status_reply(r, 500, "InternalError", "etcd does not answer");
+        bindserver_reply(r, 500, "InternalError", "etcd does not answer");
     else if (fault == FAULT_GARBAGE && r->status < 300) {
         r->status = 200;
         str_reset(&r->body);

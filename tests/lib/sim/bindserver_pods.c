@@ -6,7 +6,7 @@
 #include "lib/base/mem.h"
 #include "tests/lib/sim/bindserver_private.h"
 
-struct pod *bindserver_find(struct bindserver *s, const char *name)
+static struct pod *find(struct bindserver *s, const char *name)
 {
     for (size_t i = 0; i < s->n_pods; i++)
         if (s->pods[i].there && strcmp(s->pods[i].name, name) == 0)
@@ -14,8 +14,8 @@ struct pod *bindserver_find(struct bindserver *s, const char *name)
     return NULL;
 }
 
-void bindserver_set_target(struct target *t, const char *node,
-                           const char *allocation)
+static void set_target(struct target *t, const char *node,
+                       const char *allocation)
 {
     (void)snprintf(t->node, sizeof t->node, "%s", node);
     free(t->allocation);
@@ -37,7 +37,7 @@ void bindserver_forget_pods(struct bindserver *s)
 void bindserver_pod(struct bindserver *s, const char *name, const char *uid)
 {
     pthread_mutex_lock(&s->lock);
-    struct pod *old = bindserver_find(s, name);
+    struct pod *old = find(s, name);
     if (old)
         old->there = false;
     size_t i = 0;
@@ -57,7 +57,7 @@ void bindserver_pod(struct bindserver *s, const char *name, const char *uid)
 void bindserver_delete(struct bindserver *s, const char *name)
 {
     pthread_mutex_lock(&s->lock);
-    bindserver_find(s, name)->there = false;
+    find(s, name)->there = false;
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -65,14 +65,14 @@ void bindserver_bind(struct bindserver *s, const char *name, const char *node,
                      const char *allocation)
 {
     pthread_mutex_lock(&s->lock);
-    bindserver_set_target(&bindserver_find(s, name)->bound, node, allocation);
+    set_target(&find(s, name)->bound, node, allocation);
     pthread_mutex_unlock(&s->lock);
 }
 
 void bindserver_deleting(struct bindserver *s, const char *name)
 {
     pthread_mutex_lock(&s->lock);
-    bindserver_find(s, name)->deleting = true;
+    find(s, name)->deleting = true;
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -80,7 +80,7 @@ bool bindserver_node(struct bindserver *s, const char *name, char ret_node[64],
                      char **ret_allocation)
 {
     pthread_mutex_lock(&s->lock);
-    const struct pod *p = bindserver_find(s, name);
+    const struct pod *p = find(s, name);
     if (p)
         (void)snprintf(ret_node, 64, "%s", p->bound.node);
     if (p && ret_allocation)
@@ -99,4 +99,90 @@ unsigned bindserver_n_bound(struct bindserver *s)
             most = s->pods[i].n_bound;
     pthread_mutex_unlock(&s->lock);
     return most;
+}
+
+/* --- what is asked ------------------------------------------------------ */
+
+void bindserver_reply(struct reply *r, int status, const char *reason,
+                      const char *text)
+{
+    r->status = status;
+    str_reset(&r->body);
+    str_addf(&r->body,
+             "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+             "\"status\":\"%s\",\"message\":\"%s\",\"reason\":\"%s\","
+             "\"code\":%d}",
+             status < 300 ? "Success" : "Failure", text, reason, status);
+}
+
+void bindserver_carry_out(struct bindserver *s, const struct request *q,
+                          struct reply *r)
+{
+    pthread_mutex_lock(&s->lock);
+    struct pod *p = find(s, q->pod);
+    if (!p) {
+        bindserver_reply(r, 404, "NotFound", "pods not found");
+    } else if (strcmp(p->uid, q->uid) != 0) {
+        bindserver_reply(r, 409, "Conflict", "Precondition failed: UID");
+    } else if (p->deleting) {
+        bindserver_reply(r, 409, "Conflict", "pod is being deleted");
+    } else if (p->bound.node[0]) {
+        bindserver_reply(r, 409, "Conflict", "pod is already assigned to a node");
+    } else {
+        set_target(&p->bound, q->node, q->allocation);
+        p->n_bound++;
+        bindserver_reply(r, 201, "", "");
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+void bindserver_carry_out_later(struct bindserver *s, const struct request *q)
+{
+    pthread_mutex_lock(&s->lock);
+    struct pod *p = find(s, q->pod);
+    if (p && strcmp(p->uid, q->uid) == 0)
+        set_target(&p->late, q->node, q->allocation);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void bindserver_carry_out_late(struct bindserver *s, const char *name)
+{
+    pthread_mutex_lock(&s->lock);
+    struct pod *p = find(s, name);
+    if (p && p->late.node[0] && !p->bound.node[0] && !p->deleting) {
+        set_target(&p->bound, p->late.node, p->late.allocation);
+        p->n_bound++;
+    }
+    if (p)
+        set_target(&p->late, "", NULL);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void bindserver_show(struct bindserver *s, const struct request *q, struct reply *r)
+{
+    pthread_mutex_lock(&s->lock);
+    const struct pod *p = find(s, q->pod);
+    if (!p) {
+        bindserver_reply(r, 404, "NotFound", "pods not found");
+    } else {
+        r->status = 200;
+        str_reset(&r->body);
+        str_addf(&r->body,
+                 "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{"
+                 "\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"%s\"%s",
+                 p->name, p->uid,
+                 p->deleting ? ",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\""
+                             : "");
+        if (p->bound.allocation) {
+            str_add(&r->body, ",\"annotations\":{\"x\":\"y\","
+                              "\"biga.dev/allocation\":");
+            str_add_json(&r->body, p->bound.allocation);
+            str_add_c(&r->body, '}');
+        }
+        str_add(&r->body, "},\"spec\":{\"containers\":[]");
+        if (p->bound.node[0])
+            str_addf(&r->body, ",\"nodeName\":\"%s\"", p->bound.node);
+        str_add(&r->body, "},\"status\":{}}");
+    }
+    pthread_mutex_unlock(&s->lock);
 }

@@ -57,10 +57,30 @@ struct bindserver {
     size_t n_conns;
 };
 
-/* With the lock. */
-struct pod *bindserver_find(struct bindserver *s, const char *name);
-void bindserver_set_target(struct target *t, const char *node,
-                           const char *allocation);
+struct request {
+    char method[8], pod[NAME_MAX_];
+    bool binds;
+    char uid[NAME_MAX_], node[NAME_MAX_];
+    char *allocation;
+    char data[REQUEST_MAX + 1];
+    const char *body;
+};
+
+struct reply {
+    int status;
+    struct str body;
+};
+
+/* All of them take the lock. */
+void bindserver_reply(struct reply *r, int status, const char *reason,
+                      const char *text);
+void bindserver_show(struct bindserver *s, const struct request *q,
+                     struct reply *r);
+void bindserver_carry_out(struct bindserver *s, const struct request *q,
+                          struct reply *r);
+/* Once a GET has found the pod as it was. */
+void bindserver_carry_out_later(struct bindserver *s, const struct request *q);
+void bindserver_carry_out_late(struct bindserver *s, const char *name);
 void bindserver_forget_pods(struct bindserver *s);
 
 #endif
