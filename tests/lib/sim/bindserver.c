@@ -52,6 +52,67 @@ static bool read_binding(struct request *q)
            strcmp(name, q->pod) == 0;
 }
 
+/* The one node that the affinity of a patch names. */
+static void copy_pin(const cJSON *spec, char ret_node[NAME_MAX_])
+{
+    static const char *const path[] = {
+        "affinity", "nodeAffinity",
+        "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"};
+    const cJSON *at = spec;
+    ret_node[0] = '\0';
+    for (size_t i = 0; i < ARRAY_LEN(path); i++)
+        at = cJSON_GetObjectItemCaseSensitive(at, path[i]);
+    const cJSON *fields = cJSON_GetObjectItemCaseSensitive(
+        cJSON_GetArrayItem(at, 0), "matchFields");
+    const cJSON *values = cJSON_GetObjectItemCaseSensitive(
+        cJSON_GetArrayItem(fields, 0), "values");
+    const cJSON *node = cJSON_GetArrayItem(values, 0);
+    if (cJSON_IsString(node))
+        (void)snprintf(ret_node, NAME_MAX_, "%s", node->valuestring);
+}
+
+static bool read_patch(struct request *q)
+{
+    cleanup_with(json) cJSON *json = NULL;
+    if (json_parse(q->body, strlen(q->body), &json, NULL) < 0 ||
+        !strstr(q->data, "application/merge-patch+json"))
+        return false;
+    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(json, "metadata");
+    const cJSON *spec = cJSON_GetObjectItemCaseSensitive(json, "spec");
+    const cJSON *notes = cJSON_GetObjectItemCaseSensitive(meta, "annotations");
+    const cJSON *note = cJSON_GetObjectItemCaseSensitive(notes,
+                                                         "biga.dev/allocation");
+    copy_member(meta, "uid", q->uid);
+    copy_pin(spec, q->node);
+    q->opens =
+        cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(spec, "schedulingGates"));
+    q->unbinds =
+        cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(spec, "nodeName"));
+    q->allocation = cJSON_IsString(note) ? xstrdup(note->valuestring) : NULL;
+    return cJSON_IsString(note);
+}
+
+static bool read_body(struct request *q)
+{
+    switch (q->call) {
+    case CALL_BIND:
+        return read_binding(q);
+    case CALL_OPEN:
+        return read_patch(q);
+    case CALL_LOOK:
+        break;
+    }
+    return true;
+}
+
+static const struct {
+    const char *method, *tail, *shown;
+} calls[] = {
+    [CALL_LOOK] = {"GET", "", "GET"},
+    [CALL_BIND] = {"POST", "/binding", "POST"},
+    [CALL_OPEN] = {"PATCH", "", "PATCH"},
+};
+
 /* "POST /api/v1/namespaces/ns/pods/p1/binding HTTP/1.1". */
 static bool read_line(struct request *q)
 {
@@ -60,14 +121,16 @@ static bool read_line(struct request *q)
     if (sscanf(q->data, "%7s %511s", q->method, target) != 2 ||
         strncmp(target, prefix, strlen(prefix)) != 0)
         return false;
-    char *name = target + strlen(prefix);
-    char *slash = strchr(name, '/');
-    q->binds = slash && strcmp(slash, "/binding") == 0;
-    if (slash)
-        *slash = '\0';
-    (void)snprintf(q->pod, sizeof q->pod, "%.63s", name);
-    return (strcmp(q->method, "POST") == 0 && q->binds) ||
-           (strcmp(q->method, "GET") == 0 && !slash);
+    const char *name = target + strlen(prefix);
+    int size = (int)strcspn(name, "/");
+    (void)snprintf(q->pod, sizeof q->pod, "%.*s", size < 63 ? size : 63, name);
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+        if (strcmp(q->method, calls[i].method) == 0 &&
+            strcmp(name + size, calls[i].tail) == 0) {
+            q->call = (enum call)i;
+            return true;
+        }
+    return false;
 }
 
 /* --- faults ------------------------------------------------------------- */
@@ -88,7 +151,7 @@ static void set_faults(struct bindserver *s, const char *method,
                        const struct faults *to)
 {
     pthread_mutex_lock(&s->lock);
-    *(strcmp(method, "POST") == 0 ? &s->posts : &s->looks) = *to;
+    *(strcmp(method, "GET") != 0 ? &s->posts : &s->looks) = *to;
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -118,14 +181,14 @@ static enum bindserver_fault log_call(struct bindserver *s,
                                       const struct request *q)
 {
     pthread_mutex_lock(&s->lock);
-    if (q->binds) {
-        str_addf(&s->calls, "POST %s %s\n", q->pod, q->node);
+    bool to_node = q->call == CALL_BIND || q->call == CALL_OPEN;
+    str_addf(&s->calls, "%s %s%s%s\n", calls[q->call].shown, q->pod,
+             to_node ? " " : "", to_node ? q->node : "");
+    if (q->call != CALL_LOOK) {
         str_reset(&s->last_body);
         str_add(&s->last_body, q->body);
-    } else {
-        str_addf(&s->calls, "GET %s\n", q->pod);
     }
-    enum bindserver_fault fault = next_fault(s, q->binds);
+    enum bindserver_fault fault = next_fault(s, q->call != CALL_LOOK);
     pthread_mutex_unlock(&s->lock);
     return fault;
 }
@@ -180,18 +243,18 @@ static bool send_reply(int fd, const struct reply *r)
 static bool answer(struct bindserver *s, int fd, struct request *q,
                    struct reply *r)
 {
-    if (!read_line(q) || (q->binds && !read_binding(q))) {
+    if (!read_line(q) || !read_body(q)) {
         bindserver_reply(r, 400, "BadRequest", "no such thing");
         return send_reply(fd, r);
     }
     enum bindserver_fault fault = log_call(s, q);
-    if (!q->binds)
+    if (q->call == CALL_LOOK)
         bindserver_show(s, q, r);
     else if (is_done(fault))
         bindserver_carry_out(s, q, r);
     else if (fault == FAULT_LATE_DONE)
         bindserver_carry_out_later(s, q);
-    if (!q->binds && fault == FAULT_NONE)
+    if (q->call == CALL_LOOK && fault == FAULT_NONE)
         bindserver_carry_out_late(s, q->pod);
     free(q->allocation);
     if (is_silent(fault))
@@ -200,6 +263,8 @@ static bool answer(struct bindserver *s, int fd, struct request *q,
         return false;
     if (fault == FAULT_FORBIDDEN)
         bindserver_reply(r, 403, "Forbidden", "pods is forbidden");
+    else if (fault == FAULT_INVALID)
+        bindserver_reply(r, 422, "Invalid", "Pod is invalid");
     else if (fault == FAULT_BUSY)
         bindserver_reply(r, 429, "TooManyRequests", "slower");
     else if (fault == FAULT_ERROR || fault == FAULT_ERROR_DONE)
@@ -219,6 +284,7 @@ static bool read_request(int fd, struct request *q)
 {
     size_t size = 0, whole = 0;
     q->allocation = NULL;
+    q->opens = false;
     q->body = "";
     while (whole == 0 || size < whole) {
         if (size == REQUEST_MAX)
@@ -312,6 +378,7 @@ struct bindserver *bindserver_start(void)
 {
     struct bindserver *s = xcalloc(1, sizeof *s);
     (void)pthread_mutex_init(&s->lock, NULL);
+    (void)pthread_cond_init(&s->opened, NULL);
     str_init(&s->calls, 1 << 24);
     str_init(&s->last_body, REQUEST_MAX);
     s->keeper = raw_bind(&s->port);
@@ -335,6 +402,7 @@ void bindserver_stop(struct bindserver *s)
     str_fini(&s->last_body);
     free(s->config.server);
     free(s->config.namespace);
+    (void)pthread_cond_destroy(&s->opened);
     (void)pthread_mutex_destroy(&s->lock);
     free(s);
 }
@@ -347,9 +415,9 @@ const struct kube_config *bindserver_config(const struct bindserver *s)
 char *bindserver_calls(struct bindserver *s)
 {
     pthread_mutex_lock(&s->lock);
-    char *calls = xstrdup(str_text(&s->calls));
+    char *text = xstrdup(str_text(&s->calls));
     pthread_mutex_unlock(&s->lock);
-    return calls;
+    return text;
 }
 
 char *bindserver_last_body(struct bindserver *s)

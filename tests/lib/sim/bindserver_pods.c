@@ -90,6 +90,61 @@ bool bindserver_node(struct bindserver *s, const char *name, char ret_node[64],
     return p != NULL;
 }
 
+void bindserver_gated(struct bindserver *s, const char *name, const char *uid)
+{
+    bindserver_pod(s, name, uid);
+    pthread_mutex_lock(&s->lock);
+    struct pod *p = find(s, name);
+    p->gated = p->had_gate = true;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* kube-scheduler binds what is open and pinned. */
+static void schedule(struct bindserver *s, struct pod *p)
+{
+    if (s->schedules && !p->gated && p->pin[0] && !p->bound.node[0])
+        (void)snprintf(p->bound.node, sizeof p->bound.node, "%s", p->pin);
+}
+
+void bindserver_schedules(struct bindserver *s, bool schedules)
+{
+    pthread_mutex_lock(&s->lock);
+    s->schedules = schedules;
+    for (size_t i = 0; i < s->n_pods; i++)
+        schedule(s, &s->pods[i]);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void bindserver_open_gate(struct bindserver *s, const char *name)
+{
+    pthread_mutex_lock(&s->lock);
+    find(s, name)->gated = false;
+    pthread_cond_broadcast(&s->opened);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* With the lock. */
+static bool read_pin(struct bindserver *s, const char *name, char ret_node[64])
+{
+    const struct pod *p = find(s, name);
+    (void)snprintf(ret_node, 64, "%s", p ? p->pin : "");
+    return p && !p->gated;
+}
+
+bool bindserver_pin(struct bindserver *s, const char *name, char ret_node[64])
+{
+    hold_lock(&s->lock);
+    return read_pin(s, name, ret_node);
+}
+
+void bindserver_await_pin(struct bindserver *s, const char *name,
+                          char ret_node[64])
+{
+    hold_lock(&s->lock);
+    while (!read_pin(s, name, ret_node))
+        (void)pthread_cond_wait(&s->opened, &s->lock);
+}
+
 unsigned bindserver_n_bound(struct bindserver *s)
 {
     unsigned most = 0;
@@ -115,24 +170,63 @@ void bindserver_reply(struct reply *r, int status, const char *reason,
              status < 300 ? "Success" : "Failure", text, reason, status);
 }
 
-void bindserver_carry_out(struct bindserver *s, const struct request *q,
-                          struct reply *r)
+static void bind(struct pod *p, const struct request *q, struct reply *r)
 {
-    pthread_mutex_lock(&s->lock);
-    struct pod *p = find(s, q->pod);
-    if (!p) {
-        bindserver_reply(r, 404, "NotFound", "pods not found");
-    } else if (strcmp(p->uid, q->uid) != 0) {
+    if (strcmp(p->uid, q->uid) != 0) {
         bindserver_reply(r, 409, "Conflict", "Precondition failed: UID");
     } else if (p->deleting) {
         bindserver_reply(r, 409, "Conflict", "pod is being deleted");
     } else if (p->bound.node[0]) {
-        bindserver_reply(r, 409, "Conflict", "pod is already assigned to a node");
+        bindserver_reply(r, 409, "Conflict",
+                         "pod is already assigned to a node");
     } else {
         set_target(&p->bound, q->node, q->allocation);
         p->n_bound++;
         bindserver_reply(r, 201, "", "");
     }
+}
+
+static bool is_text(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+/* Affinity and gates of a pod without gates cannot be changed; what says
+ * nothing new is no change. */
+static void open_gate(struct bindserver *s, struct pod *p,
+                      const struct request *q, struct reply *r)
+{
+    if (strcmp(p->uid, q->uid) != 0) {
+        bindserver_reply(r, 422, "Invalid", "metadata.uid: is immutable");
+    } else if ((!p->gated && q->node[0] && !is_text(p->pin, q->node)) ||
+               (q->unbinds && p->bound.node[0])) {
+        bindserver_reply(r, 422, "Invalid",
+                         "spec: pod updates may not change fields");
+    } else {
+        p->n_bound += p->gated && q->opens;
+        p->gated = p->gated && !q->opens;
+        if (q->opens)
+            (void)snprintf(p->pin, sizeof p->pin, "%s", q->node);
+        pthread_cond_broadcast(&s->opened);
+        char *node = xstrdup(p->bound.node);
+        set_target(&p->bound, node, q->allocation);
+        free(node);
+        schedule(s, p);
+        bindserver_reply(r, 200, "", "");
+    }
+}
+
+void bindserver_carry_out(struct bindserver *s, const struct request *q,
+                          struct reply *r)
+{
+    pthread_mutex_lock(&s->lock);
+    struct pod *p = find(s, q->pod);
+    if (!p)
+        bindserver_reply(r, 404, "NotFound", "pods not found");
+    else if (q->call == CALL_BIND)
+        bind(p, q, r);
+    else
+        open_gate(s, p, q, r);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -149,7 +243,15 @@ void bindserver_carry_out_late(struct bindserver *s, const char *name)
 {
     pthread_mutex_lock(&s->lock);
     struct pod *p = find(s, name);
-    if (p && p->late.node[0] && !p->bound.node[0] && !p->deleting) {
+    if (p && p->late.node[0] && p->gated) {
+        struct reply ignored = {.body = STR_INIT(4096)};
+        struct request q = {.opens = true, .allocation = p->late.allocation};
+        memcpy(q.uid, p->uid, sizeof q.uid);
+        memcpy(q.node, p->late.node, sizeof q.node);
+        open_gate(s, p, &q, &ignored);
+        str_fini(&ignored.body);
+    } else if (p && p->late.node[0] && !p->had_gate && !p->bound.node[0] &&
+               !p->deleting) {
         set_target(&p->bound, p->late.node, p->late.allocation);
         p->n_bound++;
     }
@@ -158,7 +260,8 @@ void bindserver_carry_out_late(struct bindserver *s, const char *name)
     pthread_mutex_unlock(&s->lock);
 }
 
-void bindserver_show(struct bindserver *s, const struct request *q, struct reply *r)
+void bindserver_show(struct bindserver *s, const struct request *q,
+                     struct reply *r)
 {
     pthread_mutex_lock(&s->lock);
     const struct pod *p = find(s, q->pod);
@@ -182,6 +285,9 @@ void bindserver_show(struct bindserver *s, const struct request *q, struct reply
         str_add(&r->body, "},\"spec\":{\"containers\":[]");
         if (p->bound.node[0])
             str_addf(&r->body, ",\"nodeName\":\"%s\"", p->bound.node);
+        if (p->gated)
+            str_add(&r->body, ",\"schedulingGates\":[{\"name\":"
+                              "\"biga.dev/place\"}]");
         str_add(&r->body, "},\"status\":{}}");
     }
     pthread_mutex_unlock(&s->lock);

@@ -24,8 +24,10 @@ struct target {
 struct pod {
     char name[NAME_MAX_], uid[NAME_MAX_];
     struct target bound, late; /* late: after the next GET */
-    unsigned n_bound;
+    unsigned n_bound;          /* or opened, for one that has a gate */
     bool there, deleting;
+    bool gated, had_gate;
+    char pin[NAME_MAX_]; /* opened for this node; "" not pinned */
 };
 
 struct faults {
@@ -43,13 +45,15 @@ struct conn {
 struct bindserver {
     struct kube_config config;
     uint16_t port;
-    int keeper;           /* keeps the port while nobody listens */
-    pthread_mutex_t lock; /* guards all that follows */
-    int listener;         /* -1: closed */
+    int keeper;            /* keeps the port while nobody listens */
+    pthread_cond_t opened; /* a gate was */
+    pthread_mutex_t lock;  /* guards all that follows */
+    int listener;          /* -1: closed */
     pthread_t acceptor;
     struct pod pods[SERVED_PODS_MAX];
     size_t n_pods;
     struct faults posts, looks;
+    bool schedules;
     unsigned chaos;
     uint64_t random;
     struct str calls, last_body;
@@ -57,11 +61,17 @@ struct bindserver {
     size_t n_conns;
 };
 
+/* What a call is. */
+enum call { CALL_LOOK, CALL_BIND, CALL_OPEN };
+
 struct request {
     char method[8], pod[NAME_MAX_];
-    bool binds;
+    enum call call;
+    /* the node of a Binding, or to which a patch pins its pod; "" none */
     char uid[NAME_MAX_], node[NAME_MAX_];
     char *allocation;
+    bool opens;   /* a patch takes the gates away */
+    bool unbinds; /* or the node, which it must not have */
     char data[REQUEST_MAX + 1];
     const char *body;
 };
