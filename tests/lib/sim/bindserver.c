@@ -92,6 +92,23 @@ static bool read_patch(struct request *q)
     return cJSON_IsString(note);
 }
 
+/* The uid that it must have. */
+static bool read_precondition(struct request *q)
+{
+    cleanup_with(json) cJSON *json = NULL;
+    char kind[NAME_MAX_];
+    if (json_parse(q->body, strlen(q->body), &json, NULL) < 0)
+        return false;
+    copy_member(json, "kind", kind);
+    const cJSON *options = json;
+    if (q->call == CALL_EVICT)
+        options = cJSON_GetObjectItemCaseSensitive(json, "deleteOptions");
+    copy_member(cJSON_GetObjectItemCaseSensitive(options, "preconditions"),
+                "uid", q->uid);
+    return strcmp(kind, q->call == CALL_EVICT ? "Eviction" : "DeleteOptions") ==
+           0;
+}
+
 static bool read_body(struct request *q)
 {
     switch (q->call) {
@@ -99,6 +116,9 @@ static bool read_body(struct request *q)
         return read_binding(q);
     case CALL_OPEN:
         return read_patch(q);
+    case CALL_DELETE:
+    case CALL_EVICT:
+        return read_precondition(q);
     case CALL_LOOK:
         break;
     }
@@ -111,6 +131,8 @@ static const struct {
     [CALL_LOOK] = {"GET", "", "GET"},
     [CALL_BIND] = {"POST", "/binding", "POST"},
     [CALL_OPEN] = {"PATCH", "", "PATCH"},
+    [CALL_DELETE] = {"DELETE", "", "DELETE"},
+    [CALL_EVICT] = {"POST", "/eviction", "EVICT"},
 };
 
 /* "POST /api/v1/namespaces/ns/pods/p1/binding HTTP/1.1". */

@@ -1,5 +1,5 @@
-/* bindserver - an API server that knows pods, how to bind them and open their
- * gates, and that misbehaves as it is told. */
+/* bindserver - an API server that knows pods, how to bind them, open their
+ * gates, delete and evict them, and that misbehaves as it is told. */
 #ifndef BIGA_TESTS_LIB_SIM_BINDSERVER_H
 #define BIGA_TESTS_LIB_SIM_BINDSERVER_H
 
@@ -51,6 +51,7 @@ void bindserver_await_pin(struct bindserver *s, const char *name,
 /* From now on what has no gate and is pinned is bound at once, as by
  * kube-scheduler. */
 void bindserver_schedules(struct bindserver *s, bool schedules);
+bool bindserver_is_there(struct bindserver *s, const char *name);
 void bindserver_delete(struct bindserver *s, const char *name);
 /* Bound by somebody else. */
 void bindserver_bind(struct bindserver *s, const char *name, const char *node,
@@ -72,7 +73,8 @@ void bindserver_always(struct bindserver *s, const char *method,
 /* Every call meets one of them by chance, that many out of 1000; 0: none. */
 void bindserver_chaos(struct bindserver *s, unsigned permille, uint64_t seed);
 
-/* The calls so far, as "POST p1 n1\nGET p1\n"; PATCH is like POST; the caller frees. */
+/* The calls so far, as "POST p1 n1\nGET p1\n"; PATCH is like POST, DELETE and
+ * EVICT like GET; the caller frees. */
 char *bindserver_calls(struct bindserver *s);
 /* How many POSTs were carried out for a pod's UID, or PATCHes opened its gate;
  * more than one is a fault of this server. */

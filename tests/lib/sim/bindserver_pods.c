@@ -145,6 +145,14 @@ void bindserver_await_pin(struct bindserver *s, const char *name,
         (void)pthread_cond_wait(&s->opened, &s->lock);
 }
 
+bool bindserver_is_there(struct bindserver *s, const char *name)
+{
+    pthread_mutex_lock(&s->lock);
+    bool there = find(s, name) != NULL;
+    pthread_mutex_unlock(&s->lock);
+    return there;
+}
+
 unsigned bindserver_n_bound(struct bindserver *s)
 {
     unsigned most = 0;
@@ -216,6 +224,18 @@ static void open_gate(struct bindserver *s, struct pod *p,
     }
 }
 
+/* At once: it runs nowhere. */
+static void delete_pod(struct pod *p, const struct request *q, struct reply *r)
+{
+    if (q->uid[0] && strcmp(p->uid, q->uid) != 0) {
+        bindserver_reply(r, 409, "Conflict", "Precondition failed: UID");
+        return;
+    }
+    p->there = q->call == CALL_EVICT; /* takes its time to end */
+    p->deleting = true;
+    bindserver_reply(r, q->call == CALL_EVICT ? 201 : 200, "", "");
+}
+
 void bindserver_carry_out(struct bindserver *s, const struct request *q,
                           struct reply *r)
 {
@@ -225,8 +245,10 @@ void bindserver_carry_out(struct bindserver *s, const struct request *q,
         bindserver_reply(r, 404, "NotFound", "pods not found");
     else if (q->call == CALL_BIND)
         bind(p, q, r);
-    else
+    else if (q->call == CALL_OPEN)
         open_gate(s, p, q, r);
+    else
+        delete_pod(p, q, r);
     pthread_mutex_unlock(&s->lock);
 }
 

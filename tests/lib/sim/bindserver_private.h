@@ -62,7 +62,7 @@ struct bindserver {
 };
 
 /* What a call is. */
-enum call { CALL_LOOK, CALL_BIND, CALL_OPEN };
+enum call { CALL_LOOK, CALL_BIND, CALL_OPEN, CALL_DELETE, CALL_EVICT };
 
 struct request {
     char method[8], pod[NAME_MAX_];
