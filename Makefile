@@ -188,9 +188,9 @@ $(BUILD)/biga-card: $(wildcard card/*.[ch]) lib/base/error.c \
 	    $(filter %.c,$^)
 
 # Tests are many, and gold links one in a third of the time.  Where clang has
-# AddressSanitizer it says 150 lines about each.
-QUICKLY = $(eval QUICKLY := $(if $(findstring =address,$(SAN)),,$(if $(shell \
-            command -v ld.gold),-fuse-ld=gold)))$(QUICKLY)
+# AddressSanitizer it says 150 lines about each; there it is lld.
+LINKER  = $(if $(findstring =address,$(SAN)),lld,gold)
+QUICKLY = $(eval QUICKLY := $(if $(shell command -v ld.$(LINKER)),-fuse-ld=$(LINKER)))$(QUICKLY)
 $(UNIT) $(FUZZ) $(RACE): LINK += $(QUICKLY)
 
 TEST_LIBS := $(BUILD)/libbiga-tests.a $(LIBS) $(BUILD)/libbiga-card.a
