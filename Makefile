@@ -193,6 +193,10 @@ LINKER  = $(if $(findstring =address,$(SAN)),lld,gold)
 QUICKLY = $(eval QUICKLY := $(if $(shell command -v ld.$(LINKER)),-fuse-ld=$(LINKER)))$(QUICKLY)
 $(UNIT) $(FUZZ) $(RACE): LINK += $(QUICKLY)
 
+# what tests/lib has in place of what libraries would take
+INSTEAD := -Wl,-u,__lsan_is_turned_off -Wl,-u,mbedtls_x509_crt_parse_file \
+           -Wl,--export-dynamic-symbol=mbedtls_x509_crt_parse_file \
+           -Wl,--export-dynamic-symbol=mbedtls_x509_crt_parse_path
 TEST_LIBS := $(BUILD)/libbiga-tests.a $(LIBS) $(BUILD)/libbiga-card.a
 FUZZ_MAIN  = $(if $(FUZZER),,$(BUILD)/obj/tests/fuzz/main.o)
 # build/tests/test_x is that of tests/unit/ROOM/test_x.c
@@ -201,7 +205,7 @@ $(foreach src,$(SRC_UNIT),$(eval $(BUILD)/tests/$(basename $(notdir $(src))): \
 $(UNIT): $(TEST_LIBS)
 	@mkdir -p $(dir $@)
 	$(call say,LINK,$@)
-	$(Q)$(link) $(TEST_SOME) -lcriterion -Wl,-u,__lsan_is_turned_off
+	$(Q)$(link) $(TEST_SOME) -lcriterion $(INSTEAD)
 # build/fuzz/fuzz_x is that of tests/fuzz/fuzz_x.c or tests/fuzz/ROOM/fuzz_x.c
 $(foreach src,$(SRC_FUZZ),$(eval $(BUILD)/fuzz/$(basename $(notdir $(src))): \
     $(call obj,$(src))))
