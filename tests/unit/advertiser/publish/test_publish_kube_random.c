@@ -12,11 +12,12 @@
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
+#include "tests/lib/sanitized.h"
 #include "tests/lib/sim/simhost.h"
 #include "tests/lib/sim/simkube.h"
 
 enum {
-    SEEDS = 10,
+    SEEDS = ROUNDS_OF(10),
     STEPS = 600,
     MACHINES = 3,
     TOPOS = 24,

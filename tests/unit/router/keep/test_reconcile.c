@@ -9,6 +9,7 @@
 #include "advertiser/cri/cri_container.h"
 #include "lib/io/clock.h"
 #include "tests/lib/router/keeprig.h"
+#include "tests/lib/sanitized.h"
 #include "tests/lib/tmpdir.h"
 #include "tests/lib/virtual.h"
 
@@ -200,7 +201,7 @@ Test(reconcile, an_announced_call_is_forgotten_late)
 
 /* --- at random ---------------------------------------------------------------- */
 
-enum { N_PODS = 6, N_STEPS = 3000, N_SEEDS = 6 };
+enum { N_PODS = 6, N_STEPS = 3000, N_SEEDS = ROUNDS_OF(6) };
 
 /* What the kubelet was told and has not removed. */
 struct told {
