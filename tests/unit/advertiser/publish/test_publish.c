@@ -252,12 +252,12 @@ Test(publish, restart_keeps_or_raises_the_generation)
 Test(publish, pool_of_several_slices_shrinks)
 {
     struct server s = {0};
-    struct publisher *f = fleet_of_one(&s, 300, &config);
+    struct publisher *f = fleet_of_one(&s, 150, &config);
     run_until(f, now + 5000);
     cr_assert_str_eq(sent(&s, 0), "GPPPPPP");
     cr_assert_eq(server_count(&s), 3);
     size_t before = s.n_log;
-    update(f, 200);
+    update(f, 100);
     run_until(f, now);
     cr_assert_str_eq(sent(&s, before), "PPD");
     cr_assert_eq(server_count(&s), 2);
@@ -278,10 +278,10 @@ Test(publish, pool_of_several_slices_shrinks)
 Test(publish, change_in_the_middle_of_a_round)
 {
     struct server s = {0};
-    struct publisher *f = fleet_of_one(&s, 300, &config);
+    struct publisher *f = fleet_of_one(&s, 150, &config);
     cr_assert(publisher_step(f, now)); /* GET */
     cr_assert(publisher_step(f, now)); /* PUT 0 */
-    update(f, 129);
+    update(f, 65);
     run_until(f, now);
     cr_assert_str_eq(sent(&s, 0), "GPPPD");
     cr_assert_eq(generation_of(&s, "h-xpu.biga.dev-0"), 2);
@@ -293,7 +293,7 @@ Test(publish, change_in_the_middle_of_a_round)
 Test(publish, heartbeat_restores_what_the_server_lost)
 {
     struct server s = {0};
-    struct publisher *f = fleet_of_one(&s, 300, &config);
+    struct publisher *f = fleet_of_one(&s, 150, &config);
     run_until(f, now + 1000);
     server_clear(&s);
     run_until(f, now + 5000);
@@ -449,7 +449,7 @@ Test(publish, superseded_later_does_not_take_over)
 Test(publish, clean_stop_withdraws_the_first_slice_last)
 {
     struct server s = {0};
-    struct publisher *f = fleet_of_one(&s, 300, &config);
+    struct publisher *f = fleet_of_one(&s, 150, &config);
     run_until(f, now + 1000);
     size_t before = s.n_log;
     publisher_stop(f, true, now);
@@ -467,7 +467,7 @@ Test(publish, clean_stop_withdraws_the_first_slice_last)
 Test(publish, stop_during_an_outage_ends_and_says_so)
 {
     struct server s = {0};
-    struct publisher *f = fleet_of_one(&s, 300, &config);
+    struct publisher *f = fleet_of_one(&s, 150, &config);
     run_until(f, now + 1000);
     s.down = true;
     publisher_stop(f, true, now);

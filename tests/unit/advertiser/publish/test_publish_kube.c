@@ -95,8 +95,7 @@ Test(publish_kube, change_is_published_at_once_and_told)
 /* The reader looks after each step. */
 Test(publish_kube, pools_grow_and_shrink_and_are_never_mixed)
 {
-    static const unsigned sizes[] = {3,   300, 300, 200, 3,
-                                     500, 129, 128, 0,   1000};
+    static const unsigned sizes[] = {3, 150, 150, 100, 3, 250, 65, 64, 0, 500};
     struct publisher *f = kworld_start(&kworld_config, 1, "start");
     kworld_run_until(f, kworld.now);
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
@@ -106,7 +105,7 @@ Test(publish_kube, pools_grow_and_shrink_and_are_never_mixed)
         kworld_run_until(f, kworld.now + KUBE_TELL_MS);
         cr_assert_eq(kworld_generation(), (int64_t)i + 2);
         cr_assert_eq(simkube_count(kworld.kube, SLICE),
-                     sizes[i] ? (sizes[i] + 127) / 128 : 1);
+                     sizes[i] ? (sizes[i] + 63) / 64 : 1);
         kworld_assert_told();
     }
     publisher_destroy(f);
@@ -115,10 +114,10 @@ Test(publish_kube, pools_grow_and_shrink_and_are_never_mixed)
 Test(publish_kube, change_in_the_middle_of_a_round)
 {
     for (int steps = 0; steps < 14; steps++) {
-        struct publisher *f = kworld_start(&kworld_config, 300, "a");
+        struct publisher *f = kworld_start(&kworld_config, 150, "a");
         for (int i = 0; i < steps; i++)
             (void)publisher_step(f, kworld.now);
-        kworld_update(f, steps % 2 ? 400 : 130, "b");
+        kworld_update(f, steps % 2 ? 200 : 66, "b");
         kworld_run_until(f, kworld.now + KUBE_TELL_MS);
         kworld_assert_told();
         cr_assert_eq(simkube_count(kworld.kube, SLICE), steps % 2 ? 4 : 2);
@@ -137,8 +136,8 @@ Test(publish_kube, restart_keeps_or_raises_the_generation)
         const char *boot_id;
         bool raised;
     } starts[] = {{3, "boot-1", true},   {3, "boot-1", false},
-                  {300, "boot-1", true}, {300, "boot-1", false},
-                  {300, "boot-2", true}, {300, "boot-2", false},
+                  {150, "boot-1", true}, {150, "boot-1", false},
+                  {150, "boot-2", true}, {150, "boot-2", false},
                   {3, "boot-1", true}};
     int64_t last = 0;
     for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
@@ -163,7 +162,7 @@ Test(publish_kube, restart_keeps_or_raises_the_generation)
 
 Test(publish_kube, deleted_slices_are_back_and_told)
 {
-    struct publisher *f = kworld_start(&kworld_config, 300, "a");
+    struct publisher *f = kworld_start(&kworld_config, 150, "a");
     kworld_run_until(f, kworld.now + 5000);
     for (int i = 0; i < 3; i++) {
         simkube_delete(kworld.kube, i == 2 ? SLICE : SLICE "xpu.biga.dev-1");
@@ -181,7 +180,7 @@ Test(publish_kube, deleted_slices_are_back_and_told)
 
 Test(publish_kube, foreign_edits_are_healed_under_a_new_generation)
 {
-    struct publisher *f = kworld_start(&kworld_config, 300, "a");
+    struct publisher *f = kworld_start(&kworld_config, 150, "a");
     kworld_run_until(f, kworld.now + 5000);
     for (int64_t i = 0; i < 3; i++) {
         kworld_edit_spec(SLICE, (size_t)i);
@@ -216,7 +215,7 @@ Test(publish_kube, generations_of_others_are_gone_above)
                                     4503599627370496.0,
                                     3377699720527872.0};
     for (size_t i = 0; i < ARRAY_LEN(values); i++) {
-        struct publisher *f = kworld_start(&kworld_config, 300, "a");
+        struct publisher *f = kworld_start(&kworld_config, 150, "a");
         kworld_run_until(f, kworld.now + 5000);
         kworld_set_generation(SLICE, values[i]);
         kworld_run_until(f, kworld.now + 120000);
@@ -387,9 +386,9 @@ Test(publish_kube, newest_start_wins)
     struct publish_config other = kworld_config;
     other.instance = "b";
     other.boot_id = "boot-2";
-    struct publisher *f = kworld_start(&kworld_config, 300, "a");
+    struct publisher *f = kworld_start(&kworld_config, 150, "a");
     kworld_run_until(f, kworld.now + 20000);
-    struct publisher *g = kworld_start(&other, 200, "b");
+    struct publisher *g = kworld_start(&other, 100, "b");
     kworld_run_both(f, g, kworld.now + 200000);
     cr_assert_str_eq(kworld_holder(), "boot-2/b");
     cr_assert_eq(simkube_count(kworld.kube, SLICE), 2);
@@ -416,15 +415,15 @@ Test(publish_kube, superseded_is_noticed_before_a_slice_is_written)
 {
     struct publish_config other = kworld_config;
     other.instance = "b";
-    struct publisher *f = kworld_start(&kworld_config, 300, "a");
+    struct publisher *f = kworld_start(&kworld_config, 150, "a");
     kworld_run_until(f, kworld.now + 1);
-    kworld_update(f, 300, "b");
+    kworld_update(f, 150, "b");
     kworld_run_until(f, kworld.now);
-    struct publisher *g = kworld_start(&other, 300, "b");
+    struct publisher *g = kworld_start(&other, 150, "b");
     kworld_run_until(g, kworld.now);
     cr_assert_eq(kworld_generation(), 2, "nothing was to be written");
     size_t before = kworld.n_log;
-    kworld_update(f, 300, "c");
+    kworld_update(f, 150, "c");
     kworld_run_until(f, kworld.now);
     cr_assert_str_eq(kworld_sent(before), "PG");
     cr_assert(strstr(kworld.log[before].path, LEASE));
@@ -467,7 +466,7 @@ Test(publish_kube, clean_stop_gives_way)
 
 Test(publish_kube, stop_withdraws_the_first_slice_last_then_the_lease)
 {
-    struct publisher *f = kworld_start(&kworld_config, 300, "a");
+    struct publisher *f = kworld_start(&kworld_config, 150, "a");
     kworld_run_until(f, kworld.now + 1);
     size_t before = kworld.n_log;
     publisher_stop(f, true, kworld.now);

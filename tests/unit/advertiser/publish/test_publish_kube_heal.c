@@ -23,7 +23,7 @@ static void assert_healed(struct publisher *f, const char *calls)
 
 Test(publish_kube_heal, what_others_do_is_put_right_at_once)
 {
-    struct publisher *f = kworld_start(&kworld_config, 300, "a");
+    struct publisher *f = kworld_start(&kworld_config, 150, "a");
     kworld_watch();
     kworld_run_until(f, kworld.now + 5000);
     simkube_delete(kworld.kube, SLICE); /* as a kubelet that starts */
@@ -53,11 +53,11 @@ Test(publish_kube_heal, what_others_do_is_put_right_at_once)
 /* What an advertiser writes itself is no news to it. */
 Test(publish_kube_heal, its_own_writes_are_not_checked)
 {
-    struct publisher *f = kworld_start(&kworld_config, 300, "a");
+    struct publisher *f = kworld_start(&kworld_config, 150, "a");
     kworld_watch();
     for (unsigned i = 0; i < 4; i++) {
         size_t before = kworld.n_log;
-        kworld_update(f, 300 - 100 * i, i % 2 ? "a" : "b");
+        kworld_update(f, 150 - 50 * i, i % 2 ? "a" : "b");
         kworld_run_until(f, kworld.now + 3000);
         for (size_t j = before; i && j < kworld.n_log; j++)
             cr_expect_neq(kworld.log[j].method, 'L', "%s", kworld_sent(before));
@@ -68,10 +68,10 @@ Test(publish_kube_heal, its_own_writes_are_not_checked)
 /* It happens while the slices are being written. */
 Test(publish_kube_heal, what_is_noticed_during_a_round_is_checked_after_it)
 {
-    struct publisher *f = kworld_start(&kworld_config, 300, "a");
+    struct publisher *f = kworld_start(&kworld_config, 150, "a");
     kworld_watch();
     kworld_run_until(f, kworld.now + 5000);
-    kworld_update(f, 300, "b");
+    kworld_update(f, 150, "b");
     for (int i = 0; i < 3; i++) /* claimed, and two of them are written */
         cr_assert(publisher_step(f, kworld.now));
     simkube_delete(kworld.kube, SLICE "xpu.biga.dev-0");

@@ -81,7 +81,7 @@ static int64_t wall_us(void)
 
 static void make_topos(void)
 {
-    static const unsigned sizes[] = {1, 129, 130, 300, 3, 0};
+    static const unsigned sizes[] = {1, 65, 66, 150, 3, 0};
     for (unsigned t = 0; t < TOPOS; t++) {
         char model[16];
         (void)snprintf(model, sizeof model, "model-%u", t);
