@@ -77,6 +77,21 @@ static void take_topo(struct kube_machine *k, struct topo *topo)
     slice_content_hash(topo, k->hash);
     for (size_t i = 0; i < SLICE_POOL_SLICES_MAX; i++)
         k->slots[i].known = false;
+    for (size_t i = 0; i < k->n; i++)
+        k->given[i] = (struct kube_given){.wanted = slice_given(topo, i)};
+}
+
+/* A card that has no room to say that it is lost is tainted all the same. */
+static bool is_published(const struct kube_machine *k, const struct topo *topo)
+{
+    char hash[17];
+    slice_content_hash(topo, hash);
+    if (strcmp(hash, k->hash) != 0)
+        return false;
+    for (size_t i = 0; i < k->n; i++)
+        if (slice_given(topo, i) != k->given[i].wanted)
+            return false;
+    return true;
 }
 
 static void *create(const struct publish_config *config, struct topo *topo,
@@ -128,10 +143,8 @@ void kube_begin_generation(struct kube_machine *k, int64_t due)
 static void update(void *m, struct topo *topo, int64_t now_ms)
 {
     struct kube_machine *k = m;
-    char hash[17];
     assert(!k->sent);
-    slice_content_hash(topo, hash);
-    if (strcmp(hash, k->hash) == 0 || k->m.stopping)
+    if (k->m.stopping || is_published(k, topo))
         return;
     take_topo(k, topo);
     log_event(LOG_INFO, "topology-changed", "node", topo_node(k->topo),

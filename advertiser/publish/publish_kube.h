@@ -14,11 +14,13 @@
 #define KUBE_GENERATION_MAX (INT64_C(1) << 51)
 
 enum {
-    KUBE_MISSES = 3,    /* a Lease lasts for so many heartbeats */
-    KUBE_PATIENCE = 4,  /* times its duration, then it is taken over */
-    KUBE_TELL_MS = 500, /* before the Node is annotated: the pods that this
+    KUBE_MISSES = 3,         /* a Lease lasts for so many heartbeats */
+    KUBE_PATIENCE = 4,       /* times its duration, then it is taken over */
+    KUBE_TELL_MS = 500,      /* before the Node is annotated: the pods that this
                          * wakes are asked for at once, and whoever answers
                          * has to have seen what was written */
+    KUBE_OFFER_MS = 3600000, /* what the API server has left out of what was
+                              * written may be taken by now */
     KUBE_HEAL_MS = 100, /* from a notice to the check: what is deleted goes one
                          * by one */
 };
@@ -60,6 +62,13 @@ struct kube_slot {
     char version[KUBE_OBJECTS_TEXT_MAX + 1];
 };
 
+/* How DRA may give the devices of slice `index` (slice_get_given()). */
+struct kube_given {
+    uint64_t wanted;
+    bool is_kept; /* the API server has answered our write: */
+    uint64_t kept;
+};
+
 struct kube_surplus { /* a slice that is to be deleted */
     char name[SLICE_NAME_MAX + 1];
     char version[KUBE_OBJECTS_TEXT_MAX + 1];
@@ -92,6 +101,9 @@ struct kube_machine {
     int64_t highest;         /* of all slices there are */
 
     struct kube_slot slots[SLICE_POOL_SLICES_MAX];
+    struct kube_given given[SLICE_POOL_SLICES_MAX];
+    bool cut;           /* that some of it is left out was said */
+    int64_t offered_ms; /* when one of our writes was last answered */
     struct kube_surplus *surplus;
     size_t n_surplus, surplus_cap;
     bool clear_first;   /* the surplus goes before anything is written */
@@ -136,6 +148,9 @@ enum kube_verdict { KUBE_KEEP, KUBE_RENEW, KUBE_CLEAR };
 enum kube_verdict kube_judge(struct kube_machine *k,
                              const struct kube_objects_slices *there,
                              int64_t now_ms);
+/* A slice was written, and this is the object as the API server has it. */
+void kube_note_given(struct kube_machine *k, size_t index,
+                     const struct publish_answer *a, int64_t now_ms);
 /* Which of the pool's slices is called so; k->n: none. */
 size_t kube_slot_of(const struct kube_machine *k, const char *name);
 /* All slices are to be written, in a generation that nobody has used: what is

@@ -334,6 +334,7 @@ static void answer_write(struct kube_machine *k, int64_t now_ms,
         return;
     }
     note_success(k);
+    kube_note_given(k, k->index, a, now_ms);
     k->wrote = slot->exists = slot->known = true;
     slot->write = false;
     slot->generation = k->epoch.generation;

@@ -3,6 +3,7 @@
 
 #include "advertiser/publish/publish_kube.h"
 #include "lib/base/mem.h"
+#include "lib/io/log.h"
 
 void kube_surplus_add(struct kube_machine *k, const char *name,
                       const char *version)
@@ -49,6 +50,45 @@ static bool joins_to_ours(const struct kube_machine *k,
     slice_content_hash(topo, hash);
     return strcmp(hash, k->hash) == 0;
 }
+
+/* --- how DRA may give the devices ----------------------------------------- */
+
+/* As it should be, or as much of that as the API server kept of our own. */
+static bool is_given(const struct kube_given *g, const struct slice *slice)
+{
+    return slice_get_given(slice) == g->wanted ||
+           (g->is_kept && slice_get_given(slice) == g->kept);
+}
+
+void kube_note_given(struct kube_machine *k, size_t index,
+                     const struct publish_answer *a, int64_t now_ms)
+{
+    cleanup_with(slice) struct slice *slice = NULL;
+    struct kube_given *g = &k->given[index];
+    k->offered_ms = now_ms;
+    g->is_kept = slice_decode(a->body, a->body_size, &slice, NULL) == 0;
+    g->kept = g->is_kept ? slice_get_given(slice) : 0;
+    if (!g->is_kept || g->kept == g->wanted || k->cut)
+        return;
+    k->cut = true;
+    log_event(LOG_INFO, "slices-cut", "node", topo_node(k->topo), "text",
+              "the API server leaves out who may claim our devices (taints, "
+              "shares): it takes that with the feature gates DRADeviceTaints "
+              "and DRAConsumableCapacity, which are on from 1.36 on",
+              NULL);
+}
+
+/* What was left out is written once more: the API server may be another. */
+static void offer_given(struct kube_machine *k, int64_t now_ms)
+{
+    if (now_ms - k->offered_ms < KUBE_OFFER_MS)
+        return;
+    for (size_t i = 0; i < k->n; i++)
+        k->slots[i].write |= k->given[i].is_kept &&
+                             k->given[i].kept != k->given[i].wanted;
+}
+
+/* --- what is there -------------------------------------------------------- */
 
 /* Whether the slice is as this advertiser wrote it. */
 static bool is_as_written(const struct kube_slot *before, const char *version)
@@ -114,7 +154,8 @@ static enum kube_verdict judge(struct kube_machine *k,
         struct kube_slot *slot = &k->slots[i];
         if (!slot->exists || slot->generation != k->highest)
             continue;
-        slot->known = joined || is_as_written(&before[i], slot->version);
+        slot->known = (joined && is_given(&k->given[i], slices[i])) ||
+                      is_as_written(&before[i], slot->version);
         if (!slot->known)
             return KUBE_RENEW;
         n_kept++;
@@ -147,6 +188,8 @@ enum kube_verdict kube_judge(struct kube_machine *k,
     enum kube_verdict verdict = judge(k, before, there);
     if (k->settled && (verdict != KUBE_KEEP || has_work(k)))
         kube_tell_change(k, before, there, now_ms);
+    if (verdict == KUBE_KEEP)
+        offer_given(k, now_ms);
     return verdict;
 }
 

@@ -146,3 +146,103 @@ Test(publish_kube_heal, who_is_superseded_puts_nothing_right)
     publisher_destroy(f);
     publisher_destroy(g);
 }
+
+/* --- who may claim the devices ------------------------------------------- */
+
+static cJSON *first_device(void)
+{
+    cJSON *spec = cJSON_GetObjectItemCaseSensitive(
+        simkube_find(kworld.kube, SLICE, 0), "spec");
+    return cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(spec, "devices"),
+                              0);
+}
+
+static bool is_tainted(void)
+{
+    return cJSON_GetObjectItemCaseSensitive(first_device(), "taints") != NULL;
+}
+
+/* A device that lost its taint may be given twice. */
+Test(publish_kube_heal, a_taint_that_somebody_takes_away_is_put_back)
+{
+    struct publisher *f = kworld_start(&kworld_config, 3, "a");
+    kworld_watch();
+    kworld_run_until(f, kworld.now + 5000);
+    cr_assert(is_tainted());
+    cJSON_DeleteItemFromObjectCaseSensitive(first_device(), "taints");
+    simkube_touch(kworld.kube, SLICE, 0);
+    assert_healed(f, "GLPP");
+    cr_assert(is_tainted());
+    publisher_destroy(f);
+}
+
+/* The API server gives each taint the time at which it was added. */
+Test(publish_kube_heal, times_of_taints_are_no_edits)
+{
+    struct publisher *f = kworld_start(&kworld_config, 3, "a");
+    kworld_watch();
+    kworld_run_until(f, kworld.now + 5000);
+    size_t before = kworld.n_log;
+    simkube_touch(kworld.kube, SLICE, 0);
+    assert_healed(f, "GL");
+    kworld_run_until(f, kworld.now + 2 * KUBE_OFFER_MS);
+    for (size_t i = before; i < kworld.n_log; i++)
+        cr_assert_not(kworld.log[i].method == 'P' &&
+                          strstr(kworld.log[i].path, SLICE),
+                      "%s", kworld_sent(before));
+    publisher_destroy(f);
+}
+
+/* How many slices were written since. */
+static size_t n_written(size_t from)
+{
+    size_t n = 0;
+    for (size_t i = from; i < kworld.n_log; i++)
+        n += strchr("PO", kworld.log[i].method) &&
+             strstr(kworld.log[i].path, PUBLISH_COLLECTION);
+    return n;
+}
+
+/* One whose feature gates are off keeps no taints: then there is nothing to
+ * put right, but it is tried again, as it may be updated. */
+Test(publish_kube_heal, what_the_server_leaves_out_is_offered_each_hour)
+{
+    simkube_set_given(kworld.kube, SIMKUBE_CUTS);
+    struct publisher *f = kworld_start(&kworld_config, 150, "a");
+    kworld_watch();
+    kworld_run_until(f, kworld.now + 5000);
+    cr_assert_eq(n_written(0), 3);
+    kworld_run_until(f, kworld.now + KUBE_OFFER_MS - 100000);
+    cr_assert_eq(n_written(0), 3);
+    kworld_run_until(f, kworld.now + 200000);
+    cr_assert_eq(n_written(0), 6);
+    cr_assert_not(is_tainted());
+    int64_t generation = kworld_generation();
+
+    simkube_set_given(kworld.kube, SIMKUBE_KEEPS);
+    kworld_run_until(f, kworld.now + KUBE_OFFER_MS + 100000);
+    cr_assert(is_tainted());
+    cr_assert_eq(n_written(0), 9);
+    cr_assert_eq(kworld_generation(), generation);
+    kworld_run_until(f, kworld.now + 3 * KUBE_OFFER_MS);
+    cr_assert_eq(n_written(0), 9);
+    publisher_destroy(f);
+}
+
+/* A new start knows nothing of what the server keeps: one write tells. */
+Test(publish_kube_heal, a_start_where_things_are_left_out_settles)
+{
+    struct publish_config other = kworld_config;
+    other.instance = "b";
+    simkube_set_given(kworld.kube, SIMKUBE_CUTS);
+    struct publisher *f = kworld_start(&kworld_config, 3, "a");
+    kworld_run_until(f, kworld.now + 5000);
+    publisher_stop(f, false, kworld.now);
+    struct publisher *g = kworld_start(&other, 3, "a");
+    size_t before = kworld.n_log;
+    kworld_run_until(g, kworld.now + 200000);
+    cr_assert_eq(n_written(before), 1, "%s", kworld_sent(before));
+    (void)kworld_generation();
+    publisher_destroy(f);
+    publisher_destroy(g);
+}
