@@ -28,4 +28,8 @@ int places_mark(const struct topo *topo, enum topo_runs runs,
                 const struct act_place_status *views, size_t n,
                 struct topo **ret_topo, struct error *err);
 
+/* The topology with cards that are given by ResourceClaims.  The caller owns
+ * it. */
+struct topo *places_by_claims(const struct topo *topo);
+
 #endif

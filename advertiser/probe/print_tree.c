@@ -90,6 +90,8 @@ static void card_fields(const struct device *d, struct str *out)
     field_add(out, "mode", d->mode);
     if (d->vfs_max)
         str_addf(out, ", %u of %u virtual functions", d->vfs, d->vfs_max);
+    if (d->by_claims)
+        str_add(out, ", by claims");
     if (d->unhealthy)
         str_add(out, ", unhealthy");
 }

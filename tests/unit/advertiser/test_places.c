@@ -177,3 +177,25 @@ Test(places, hosts_of_all_shapes_stay_as_they_are)
         cr_expect_str_eq(before, after, "%s", host_shapes[i].name);
     }
 }
+
+/* Nothing but whose the cards are. */
+Test(places, by_claims_are_all_cards_and_nothing_else)
+{
+    cleanup_with(topo) struct topo *topo = host_topo();
+    cleanup_with(topo) struct topo *runs = NULL, *again = NULL;
+    struct error err;
+    char before[17], after[17];
+    cr_assert_eq(places_mark(topo, TOPO_RUNS_NONE, NULL, 0, &runs, &err), 0);
+    cleanup_with(topo) struct topo *marked = places_by_claims(runs);
+    cr_expect_eq(topo_runs(marked), TOPO_RUNS_NONE);
+    for (size_t i = 0; i < topo_n_devices(marked); i++)
+        cr_expect_eq(topo_device(marked, i)->by_claims,
+                     topo_device(marked, i)->kind == DEVICE_CARD);
+    /* and they stay it, whatever else becomes of them */
+    cr_assert_eq(places_mark(marked, TOPO_RUNS_NONE, NULL, 0, &again, &err), 0);
+    slice_content_hash(marked, before);
+    slice_content_hash(again, after);
+    cr_expect_str_eq(before, after);
+    slice_content_hash(runs, before);
+    cr_expect_str_neq(before, after);
+}
