@@ -124,8 +124,8 @@ static void show_progress(struct program *p, const char *what, size_t n)
     fprintf(stderr, "%s %zu of %" PRId64 " hosts\n", what, n, p->set.fleet);
 }
 
-/* What is to be published of what was seen; the caller owns it. */
-static struct topo *topo_of(struct program *p, struct topo *seen)
+/* The caller owns it. */
+static struct topo *with_health(struct program *p, struct topo *seen)
 {
     struct topo *shown = NULL;
     if (p->acting)
@@ -142,6 +142,19 @@ static struct topo *topo_of(struct program *p, struct topo *seen)
                    places_mark(seen, TOPO_RUNS_NONE, NULL, 0, &shown, NULL) == 0
                ? shown
                : topo_ref(seen);
+}
+
+/* Whose cards they are; the caller owns it. */
+static struct topo *with_book(const struct program *p, struct topo *topo)
+{
+    return p->set.claims ? places_by_claims(topo) : topo_ref(topo);
+}
+
+/* What is to be published of what was seen; the caller owns it. */
+static struct topo *topo_of(struct program *p, struct topo *seen)
+{
+    cleanup_with(topo) struct topo *topo = with_health(p, seen);
+    return with_book(p, topo);
 }
 
 static int start_sim_hosts(struct program *p, const struct publish_kind *kind,
@@ -482,7 +495,8 @@ static int print(struct program *p)
     struct error err = {0};
     if (reprobe_run(&p->look, &topo, &err) < 0)
         return complain(&err, ADVERTISER_FAILED);
-    return print_topo(p, topo);
+    cleanup_with(topo) struct topo *shown = with_book(p, topo);
+    return print_topo(p, shown);
 }
 
 int main(int argc, char **argv)

@@ -103,6 +103,13 @@ static const struct conf_setting settings[] = {
          "What the names of the simulated hosts start with, before their "
          "number.",
          .otherwise = "host", .metavar = "TEXT"),
+    SETTING(CONF_FLAG, "claims", claims,
+            "With --server kubernetes: cards are given by ResourceClaims, "
+            "whole or shared, and to nobody else. Without it Biga gives them "
+            "to pods that ask for "
+            "biga.dev/card, and a taint keeps claims away "
+            "(schema/slice.md).",
+            .otherwise = "false"),
     TEXT("card-health", card_health,
          "Where biga-cri of this host says how its cards fare: "
          "health/cards.json in the folder of its --state. Cards that are lost "
@@ -226,6 +233,7 @@ static int check_needs(const struct settings *s, struct error *err)
         {"print", !fleet, not_fleet},
         {"interval", !fleet, not_fleet},
         {"interval", !file || s->interval_ms == 0, not_file},
+        {"claims", kube || s->print, only_kube},
         {"card-health", !fleet, not_fleet},
         {"card-health", kube, only_kube},
         {"card-health", !acting,
