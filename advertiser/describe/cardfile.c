@@ -145,11 +145,45 @@ static void texts_read(struct cardfile *file, struct reader *r,
         text_keep(file, reader_opt_string(r, "fabric-port", TOPO_TEXT_MAX));
 }
 
+/* Below /dev, without a way out of it. */
+static bool node_valid(const char *path)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
+                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:";
+    return strncmp(path, "/dev/", 5) == 0 && path[5] &&
+           !path[strspn(path, allowed)] && !strstr(path, "/.") &&
+           !strstr(path, "//") && strlen(path) <= CARDFILE_NODE_MAX;
+}
+
+static int nodes_read(struct cardfile *file, const cJSON *json,
+                      const char *path, struct cardfile_card *card,
+                      struct error *err)
+{
+    const char **nodes = arena_alloc(&file->arena,
+                                     CARDFILE_NODES_MAX * sizeof *nodes);
+    const cJSON *node;
+    cJSON_ArrayForEach(node, json)
+    {
+        const char *text = cJSON_GetStringValue(node);
+        size_t i = card->n_device_nodes;
+        if (!text || !node_valid(text))
+            return error_set(err, EINVAL,
+                             "%s[%zu]: is %s%.64s%s, must be a path below /dev "
+                             "of at most %d bytes",
+                             path, i, text ? "\"" : "no text", text ? text : "",
+                             text ? "\"" : "", CARDFILE_NODE_MAX);
+        nodes[i] = text_keep(file, text);
+        card->n_device_nodes++;
+    }
+    card->device_nodes = nodes;
+    return 0;
+}
+
 static bool is_described(const struct cardfile_card *card)
 {
     return *card->model || *card->arch || *card->endpoint ||
            *card->fabric_port || *card->tls_ca || card->plaintext ||
-           card->cores || card->memory_mib;
+           card->cores || card->memory_mib || card->n_device_nodes;
 }
 
 static int entry_read(struct cardfile *file, const cJSON *json, int index,
@@ -163,6 +197,8 @@ static int entry_read(struct cardfile *file, const cJSON *json, int index,
     reader_init(&r, json, path, err);
     const cJSON *match = reader_object(&r, "match");
     const cJSON *tls = reader_opt_object(&r, "tls");
+    const cJSON *nodes = reader_opt_array(&r, "device-nodes",
+                                          CARDFILE_NODES_MAX);
     card->tls_ca = card->tls_cert = card->tls_key = "";
     card->listed = true;
     card->exclude = reader_opt_bool(&r, "exclude", false);
@@ -181,6 +217,10 @@ static int entry_read(struct cardfile *file, const cJSON *json, int index,
     if (rc == 0 && tls) {
         reader_path(&r, "tls", -1, sub);
         rc = tls_read(file, tls, sub, card, err);
+    }
+    if (rc == 0 && nodes) {
+        reader_path(&r, "device-nodes", -1, sub);
+        rc = nodes_read(file, nodes, sub, card, err);
     }
     if (rc == 0 && card->exclude && is_described(card))
         rc = reader_fail(&r, NULL, "excludes a card and describes it");
@@ -271,6 +311,10 @@ static void card_overlay(struct cardfile_card *card,
         card->cores = from->cores;
     if (from->memory_mib)
         card->memory_mib = from->memory_mib;
+    if (from->n_device_nodes) {
+        card->device_nodes = from->device_nodes;
+        card->n_device_nodes = from->n_device_nodes;
+    }
     card->listed = true;
     card->exclude = from->exclude;
 }

@@ -28,6 +28,8 @@ enum {
     CARDFILE_SIZE_MAX = 1 << 20, /* bytes */
     CARDFILE_ENTRIES_MAX = 1024,
     CARDFILE_PATH_MAX = 1023, /* bytes of a TLS file's path */
+    CARDFILE_NODES_MAX = 16,  /* device nodes of one card */
+    CARDFILE_NODE_MAX = 63,   /* bytes of one's path */
 };
 
 /* What to match; of the PCI device that a function belongs to. */
@@ -45,6 +47,9 @@ struct cardfile_card {
     const char *model, *arch, *fabric_port, *endpoint;
     const char *tls_ca, *tls_cert, *tls_key;
     bool plaintext; /* the endpoint is spoken to without TLS; tls_… are "" */
+    const char *const *device_nodes; /* "/dev/…", which pods on the host get
+                                      * with the card; NULL: none */
+    size_t n_device_nodes;
     uint32_t cores;
     uint64_t memory_mib;
 };

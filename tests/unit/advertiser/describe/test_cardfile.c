@@ -48,6 +48,51 @@ Test(cardfile, plaintext_is_said_expressly)
     cr_expect(!c.plaintext);
 }
 
+Test(cardfile, names_device_nodes)
+{
+    cleanup_with(cardfile) struct cardfile *file = parsed(
+        "{\"cards\":["
+        "{\"match\":{\"id\":\"15B3:A2DC\"},\"device-nodes\":[\"/dev/a\","
+        "\"/dev/b/c0\"]},"
+        "{\"match\":{\"pci\":\"17:00\"},\"device-nodes\":[\"/dev/d\"]}]}");
+    struct cardfile_card c = found(file, "0000:18:00.0", 0xa2dc, "");
+    cr_assert_eq(c.n_device_nodes, 2u);
+    cr_expect_str_eq(c.device_nodes[0], "/dev/a");
+    cr_expect_str_eq(c.device_nodes[1], "/dev/b/c0");
+    c = found(file, "0000:17:00.0", 0xa2dc, "");
+    cr_assert_eq(c.n_device_nodes, 1u, "the more particular entry's");
+    cr_expect_str_eq(c.device_nodes[0], "/dev/d");
+    c = found(file, "0000:19:00.0", 0xa2d6, "");
+    cr_expect_eq(c.n_device_nodes, 0u);
+}
+
+Test(cardfile, refuses_device_nodes_elsewhere)
+{
+    static const char *const bad[] = {
+        "7",
+        "\"\"",
+        "\"/etc/shadow\"",
+        "\"/dev/\"",
+        "\"/dev/../x\"",
+        "\"/dev/a//b\"",
+        "\"/dev/a b\"",
+        ("\"/dev/"
+         "0123456789012345678901234567890123456789012345678901234567890\""),
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct cardfile *file = NULL;
+        struct error err = {0};
+        cleanup_free char *json =
+            xasprintf("{\"cards\":[{\"match\":{\"pci\":\"17:00\"},"
+                      "\"device-nodes\":[\"/dev/ok\",%s]}]}",
+                      bad[i]);
+        cr_expect_eq(cardfile_parse(json, strlen(json), &file, &err), -EINVAL,
+                     "%s", bad[i]);
+        cr_expect(strstr(err.text, "cards[0].device-nodes[1]: is "), "%s",
+                  err.text);
+    }
+}
+
 Test(cardfile, describes_by_address_id_and_serial)
 {
     cleanup_with(cardfile) struct cardfile *file = parsed(
