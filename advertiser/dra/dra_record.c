@@ -181,3 +181,93 @@ int dra_record_of_claim(const char *json, size_t size,
     *ret_record = steal(&r);
     return 0;
 }
+
+static void read_device(struct jscan *s, void *to)
+{
+    static const struct jrow rows[] = {
+        JROW("request", JROW_STRICT, jrow_fit, struct reading, now.request),
+        JROW("pool", JROW_STRICT, jrow_fit, struct reading, now.pool),
+        JROW("device", JROW_STRICT, jrow_fit, struct reading, now.device),
+        JROW("share", JROW_STRICT, jrow_fit, struct reading, now.share),
+        JROW_CALL("admin", JROW_STRICT, JKIND_NONE, read_admin),
+        JROW_END,
+    };
+    struct reading *r = to;
+    memset(&r->now, 0, sizeof r->now);
+    if (jrow_read(s, JROW_STRICT, rows, r))
+        keep_device(s, r);
+}
+
+int dra_record_parse(const char *json, size_t size,
+                     struct dra_record **ret_record, struct error *err)
+{
+    static const struct jrow rows[] = {
+        JROW("version", JROW_STRICT, jrow_int64, struct reading, version),
+        JROW("uid", JROW_STRICT, jrow_fit, struct reading, uid),
+        JROW("namespace", JROW_STRICT, jrow_fit, struct reading, namespace),
+        JROW("name", JROW_STRICT, jrow_fit, struct reading, name),
+        JROW("pod-claim", JROW_STRICT, jrow_fit, struct reading, pod_claim),
+        JROW_EACH("devices", JROW_STRICT, read_device),
+        JROW_END,
+    };
+    cleanup_with(dra_record) struct dra_record *r = create();
+    struct reading reading = {.record = r};
+    struct jscan s;
+    jscan_init(&s, json, size);
+    int e = jrow_parse(&s, JROW_STRICT, rows, &reading, err);
+    if (e == 0 && reading.version != 1)
+        e = error_set(err, EINVAL, "version: is %lld, must be 1",
+                      (long long)reading.version);
+    if (e == 0)
+        e = finish(&reading, err);
+    if (e == 0 && r->n_devices == 0)
+        e = error_set(err, EINVAL, "devices: there is none");
+    if (e < 0)
+        return e;
+    r->allocated = true;
+    *ret_record = steal(&r);
+    return 0;
+}
+
+/* --- writing -------------------------------------------------------------- */
+
+void dra_record_write(const struct dra_record *r, struct str *out)
+{
+    jwrite_object(out, NULL);
+    jwrite_int(out, "version", 1);
+    jwrite_text(out, "uid", r->uid);
+    jwrite_text(out, "namespace", r->namespace);
+    jwrite_text(out, "name", r->name);
+    jwrite_text(out, "pod-claim", r->pod_claim);
+    jwrite_array(out, "devices");
+    for (size_t i = 0; i < r->n_devices; i++) {
+        const struct dra_device *d = &r->devices[i];
+        jwrite_object(out, NULL);
+        jwrite_text(out, "request", d->request);
+        jwrite_text(out, "pool", d->pool);
+        jwrite_text(out, "device", d->device);
+        jwrite_text(out, "share", d->share);
+        jwrite_bool(out, "admin", d->admin);
+        jwrite_end_object(out);
+    }
+    jwrite_end_array(out);
+    jwrite_end_object(out);
+    str_add_c(out, '\n');
+}
+
+bool dra_record_equal(const struct dra_record *a, const struct dra_record *b)
+{
+    bool same = strcmp(a->uid, b->uid) == 0 &&
+                strcmp(a->namespace, b->namespace) == 0 &&
+                strcmp(a->name, b->name) == 0 &&
+                strcmp(a->pod_claim, b->pod_claim) == 0 &&
+                a->n_devices == b->n_devices;
+    for (size_t i = 0; i < a->n_devices && same; i++) {
+        const struct dra_device *x = &a->devices[i], *y = &b->devices[i];
+        same = strcmp(x->request, y->request) == 0 &&
+               strcmp(x->pool, y->pool) == 0 &&
+               strcmp(x->device, y->device) == 0 &&
+               strcmp(x->share, y->share) == 0 && x->admin == y->admin;
+    }
+    return same;
+}

@@ -58,6 +58,12 @@ DEFINE_CLEANUP(dra_record, struct dra_record *, dra_record_destroy)
 /* A ResourceClaim of the API server.  -EINVAL names the member. */
 int dra_record_of_claim(const char *json, size_t size,
                         struct dra_record **ret_record, struct error *err);
+/* A file of ours, strictly; and the other way. */
+int dra_record_parse(const char *json, size_t size,
+                     struct dra_record **ret_record, struct error *err);
+void dra_record_write(const struct dra_record *r, struct str *out);
+
+bool dra_record_equal(const struct dra_record *a, const struct dra_record *b);
 
 /* May it be part of a file's name: 1 to DRA_UID_MAX letters, digits and '-',
  * the first no '-'? */
