@@ -1,0 +1,35 @@
+/* dra_wire - the messages between a kubelet and a plugin of it, as in
+ * k8s.io/kubelet/pkg/apis/pluginregistration/v1, dra/v1, dra/v1beta1 (the same,
+ * without share_id) and dra-health/v1 and v1alpha1 (equal).  Pure.
+ *
+ * Readers take what they know and pass over the rest; what is malformed is
+ * -EPROTO, more than a cap allows -E2BIG.  Writers append. */
+#ifndef BIGA_ADVERTISER_DRA_DRA_WIRE_H
+#define BIGA_ADVERTISER_DRA_DRA_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "advertiser/dra/dra_record.h"
+#include "lib/base/error.h"
+#include "lib/base/mem.h"
+#include "lib/base/proto.h"
+#include "lib/base/str.h"
+
+enum {
+    DRA_CLAIMS_MAX = 256,      /* of one call */
+    DRA_MESSAGE_MAX = 4 << 20, /* bytes */
+    DRA_REQUEST_BYTES_MAX = 1 << 20,
+};
+
+/* --- registration --------------------------------------------------------- */
+
+/* PluginInfo; `versions` ends with NULL. */
+void dra_write_info(const char *name, const char *endpoint,
+                    const char *const *versions, struct str *out);
+/* RegistrationStatus; the kubelet's words are cut to the error's length. */
+int dra_read_registered(struct proto_bytes message, bool *ret_registered,
+                        struct error *ret_why, struct error *err);
+
+#endif
