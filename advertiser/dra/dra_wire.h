@@ -32,4 +32,28 @@ void dra_write_info(const char *name, const char *endpoint,
 int dra_read_registered(struct proto_bytes message, bool *ret_registered,
                         struct error *ret_why, struct error *err);
 
+/* --- claims --------------------------------------------------------------- */
+
+/* One claim that the kubelet asks about; not checked but for being text, and
+ * for its length: what is longer is cut, and `too_long`. */
+struct dra_ref {
+    char uid[DRA_UID_MAX + 1];
+    char namespace[DRA_NAMESPACE_MAX + 1];
+    char name[DRA_NAME_MAX + 1];
+    bool too_long;
+};
+
+/* NodePrepareResourcesRequest and NodeUnprepareResourcesRequest, which are
+ * equal.  The caller frees `*ret_refs`; NULL when there is none. */
+int dra_read_refs(struct proto_bytes message, struct dra_ref **ret_refs,
+                  size_t *ret_n, struct error *err);
+
+/* One entry of the answer to NodePrepareResources: all devices of the record,
+ * or `problem` (NULL: none).  `shares`: the kubelet knows share_id. */
+void dra_write_prepared(const char *uid, const struct dra_record *record,
+                        const char *problem, bool shares, struct str *out);
+/* One entry of the answer to NodeUnprepareResources. */
+void dra_write_unprepared(const char *uid, const char *problem,
+                          struct str *out);
+
 #endif
