@@ -152,3 +152,19 @@ void dra_write_unprepared(const char *uid, const char *problem, struct str *out)
     proto_close(out, value);
     proto_close(out, entry);
 }
+
+/* --- health --------------------------------------------------------------- */
+
+void dra_write_fare(const struct dra_fare *fare, struct str *out)
+{
+    size_t opened = proto_open(out, 1);
+    size_t which = proto_open(out, 1);
+    proto_add_text(out, 1, fare->pool);
+    proto_add_text(out, 2, fare->device);
+    proto_close(out, which);
+    proto_add_varint(out, 2, (uint64_t)fare->health);
+    proto_add_varint(out, 3, (uint64_t)fare->unix_s);
+    proto_add_varint(out, 4, (uint64_t)fare->timeout_s);
+    proto_add_text(out, 5, fare->message);
+    proto_close(out, opened);
+}

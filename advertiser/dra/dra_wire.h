@@ -56,4 +56,18 @@ void dra_write_prepared(const char *uid, const struct dra_record *record,
 void dra_write_unprepared(const char *uid, const char *problem,
                           struct str *out);
 
+/* --- health --------------------------------------------------------------- */
+
+enum dra_health { DRA_HEALTH_UNKNOWN, DRA_HEALTHY, DRA_UNHEALTHY };
+
+/* One device of a NodeWatchResourcesResponse. */
+struct dra_fare {
+    const char *pool, *device;
+    enum dra_health health;
+    int64_t unix_s;      /* when that was so */
+    int64_t timeout_s;   /* after that it is unknown */
+    const char *message; /* NULL: none */
+};
+void dra_write_fare(const struct dra_fare *fare, struct str *out);
+
 #endif

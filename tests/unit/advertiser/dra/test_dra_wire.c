@@ -134,3 +134,19 @@ Test(dra_wire, registers)
     cr_assert_eq(dra_read_registered(bytes(&m), &registered, &why, &err), 0);
     cr_expect(registered);
 }
+
+Test(dra_wire, tells_health)
+{
+    cleanup_str struct str m = STR_INIT(4096);
+    const struct dra_fare fare = {.pool = "n1",
+                                  .device = "c",
+                                  .health = DRA_UNHEALTHY,
+                                  .unix_s = 300,
+                                  .timeout_s = 30,
+                                  .message = "m"};
+    dra_write_fare(&fare, &m);
+    static const char want[] = "\x0a\x13\x0a\x07\x0a\x02n1\x12\x01"
+                               "c\x10\x02\x18\xac\x02\x20\x1e\x2a\x01m";
+    cr_expect_eq(m.size, sizeof want - 1, "%zu", m.size);
+    cr_expect_eq(memcmp(str_text(&m), want, m.size), 0);
+}
