@@ -204,6 +204,118 @@ int dra_files_remove(struct dra_files *f, const char *uid, struct error *err)
     return 0;
 }
 
+/* --- the start ------------------------------------------------------------ */
+
+/* "UID.json" of that prefix: its UID. */
+static bool uid_of(const char *name, const char *prefix,
+                   char ret_uid[DRA_UID_MAX + 1])
+{
+    size_t size = strlen(name), begin = strlen(prefix), end = sizeof SUFFIX - 1;
+    if (size <= begin + end || size - begin - end > DRA_UID_MAX ||
+        strncmp(name, prefix, begin) != 0 ||
+        strcmp(name + size - end, SUFFIX) != 0)
+        return false;
+    memcpy(ret_uid, name + begin, size - begin - end);
+    ret_uid[size - begin - end] = '\0';
+    return dra_uid_is_good(ret_uid);
+}
+
+/* Ours, and not renamed to its place. */
+static bool is_half(const char *name, const char *prefix)
+{
+    size_t size = strlen(name), end = sizeof BESIDE - 1;
+    return size > end && strncmp(name, prefix, strlen(prefix)) == 0 &&
+           strcmp(name + size - end, BESIDE) == 0;
+}
+
+static int load(const char *path, const char *uid,
+                struct dra_record **ret_record, struct error *err)
+{
+    cleanup_free char *text = NULL;
+    cleanup_with(dra_record) struct dra_record *r = NULL;
+    size_t size = 0;
+    int e = file_read(path, DRA_RECORD_MAX, &text, &size, err);
+    if (e == 0)
+        e = dra_record_parse(text, size, &r, err);
+    if (e == 0 && strcmp(r->uid, uid) != 0)
+        e = error_set(err, EINVAL, "uid: is \"%s\"", r->uid);
+    if (e == 0)
+        *ret_record = steal(&r);
+    return e;
+}
+
+/* One that is no record is of a disk that lost it: what it was of is unknown,
+ * and the kubelet says the claim again when it needs it.  One that cannot be
+ * read now may be read later. */
+static int take_record(struct dra_files *f, const char *name, struct error *err)
+{
+    char uid[DRA_UID_MAX + 1];
+    struct dra_record *r = NULL;
+    struct error why = {0};
+    cleanup_free char *path = xasprintf("%s/%s", f->dir, name);
+    if (is_half(name, ""))
+        return remove_file(path, err);
+    if (!uid_of(name, "", uid))
+        return 0;
+    int e = load(path, uid, &r, &why);
+    if (e == 0) {
+        insert(f, r);
+        return 0;
+    }
+    if (e != -EINVAL && e != -EFBIG) {
+        *err = why;
+        return e;
+    }
+    log_event(LOG_ERROR, "claim-record-damaged", "uid", uid, "error", why.text,
+              NULL);
+    return remove_file(path, err);
+}
+
+static int take_cdi(struct dra_files *f, const char *name, struct error *err)
+{
+    char uid[DRA_UID_MAX + 1];
+    cleanup_free char *path = xasprintf("%s/%s", f->cdi_dir, name);
+    bool left = is_half(name, CDI_PREFIX) ||
+                (uid_of(name, CDI_PREFIX, uid) && !dra_files_find(f, uid));
+    return left ? remove_file(path, err) : 0;
+}
+
+static int each_name(struct dra_files *f, const char *dir,
+                     int (*take)(struct dra_files *, const char *,
+                                 struct error *),
+                     struct error *err)
+{
+    struct dirent **list = NULL;
+    int e = 0, n = scandir(dir, &list, NULL, alphasort);
+    if (n < 0)
+        return error_errno(err, errno, "%s: cannot be read", dir);
+    for (int i = 0; i < n; i++) {
+        if (e == 0)
+            e = take(f, list[i]->d_name, err);
+        free(list[i]);
+    }
+    free(list);
+    return e;
+}
+
+int dra_files_open(const char *dir, const char *cdi_dir,
+                   struct dra_files **ret_files, struct error *err)
+{
+    cleanup_with(dra_files) struct dra_files *f = xcalloc(1, sizeof *f);
+    f->dir = xstrdup(dir);
+    f->cdi_dir = xstrdup(cdi_dir);
+    int e = dra_make_dirs(dir, 0700, err);
+    if (e == 0)
+        e = dra_make_dirs(cdi_dir, 0755, err);
+    if (e == 0)
+        e = each_name(f, dir, take_record, err);
+    if (e == 0)
+        e = each_name(f, cdi_dir, take_cdi, err);
+    if (e == 0)
+        *ret_files = steal(&f);
+    return e;
+}
+
 void dra_files_close(struct dra_files *f)
 {
     if (!f)

@@ -22,6 +22,12 @@
 enum { DRA_RECORDS_MAX = 4096 };
 
 struct dra_files;
+/* The folders are made when they are missing (DIR 0700, CDI_DIR 0755), and all
+ * records read.  CDI files of ours without a record are removed, and so is what
+ * was half written; a record that cannot be read is logged and removed.  No
+ * other file of CDI_DIR is touched. */
+int dra_files_open(const char *dir, const char *cdi_dir,
+                   struct dra_files **ret_files, struct error *err);
 void dra_files_close(struct dra_files *f); /* NULL allowed */
 DEFINE_CLEANUP(dra_files, struct dra_files *, dra_files_close)
 
