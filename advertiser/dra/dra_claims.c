@@ -1,0 +1,167 @@
+#include "advertiser/dra/dra_claims.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lib/base/strmap.h"
+#include "lib/io/failpoint.h"
+#include "lib/io/log.h"
+#include "lib/kube/client.h"
+
+/* A claim that was not found. */
+struct missing {
+    char uid[DRA_UID_MAX + 1];
+    int64_t since_ms;
+};
+
+struct dra_claims {
+    struct dra_claims_config config;
+    struct dra_files *files;
+    struct strmap missing;       /* struct missing by UID, owned */
+    char swept[DRA_UID_MAX + 1]; /* last, in this round; "" */
+};
+
+int dra_claims_open(const struct dra_claims_config *config,
+                    struct dra_claims **ret_claims, struct error *err)
+{
+    cleanup_with(dra_claims) struct dra_claims *c = xcalloc(1, sizeof *c);
+    c->config = *config;
+    int e = dra_files_open(config->dir, config->cdi_dir, &c->files, err);
+    if (e == 0)
+        *ret_claims = steal(&c);
+    return e;
+}
+
+void dra_claims_close(struct dra_claims *c)
+{
+    if (!c)
+        return;
+    strmap_fini_with(&c->missing, free);
+    dra_files_close(c->files);
+    free(c);
+}
+
+/* --- preparing ------------------------------------------------------------ */
+
+static int check_ref(const struct dra_ref *ref, struct error *err)
+{
+    if (ref->too_long || !dra_uid_is_good(ref->uid))
+        return error_set(err, EINVAL,
+                         "uid: is \"%.64s\", must be 1 to %d letters, digits "
+                         "and '-'",
+                         ref->uid, DRA_UID_MAX);
+    if (!dra_name_is_good(ref->namespace) || !dra_name_is_good(ref->name))
+        return error_set(err, EINVAL,
+                         "namespace and name: are \"%.64s\" and \"%.64s\", "
+                         "must be names",
+                         ref->namespace, ref->name);
+    return 0;
+}
+
+static int fetch(struct dra_claims *c, const struct dra_ref *ref,
+                 struct dra_record **ret_record, struct error *err)
+{
+    cleanup_str struct str json = STR_INIT(KUBE_ANSWER_MAX);
+    cleanup_with(dra_record) struct dra_record *r = NULL;
+    int e = c->config.look_up(c->config.ctx, ref->namespace, ref->name, &json,
+                              err);
+    if (e == 0)
+        e = dra_record_of_claim(str_text(&json), json.size, &r, err);
+    if (e < 0)
+        return e;
+    if (strcmp(r->uid, ref->uid) != 0)
+        return error_set(err, ENOENT,
+                         "it was deleted and made anew (its uid is %s, the "
+                         "kubelet asks for %s): delete the pod that uses it",
+                         r->uid, ref->uid);
+    *ret_record = steal(&r);
+    return 0;
+}
+
+/* Is it of this node's cards, and given by claims? */
+static int check_device(const struct dra_claims *c, const struct dra_device *d,
+                        const struct cdi_host *host, struct error *err)
+{
+    if (strcmp(d->pool, c->config.node) != 0)
+        return error_set(err, EINVAL,
+                         "request %s: its device %s is of pool %s, and this "
+                         "node is %s: delete the pod that uses it",
+                         d->request, d->device, d->pool, c->config.node);
+    const struct device *card = topo_find(host->topo, d->device);
+    if (!card)
+        return error_set(err, ENODEV,
+                         "request %s: %s is not in this node now; see whether "
+                         "biga-advertiser finds the card, and why not",
+                         d->request, d->device);
+    if (card->kind != DEVICE_CARD)
+        return error_set(err, EINVAL,
+                         "request %s: %s is a %s, which another driver gives; "
+                         "of " DRA_DRIVER " only cards can be claimed, by the "
+                         "DeviceClass " DRA_DRIVER,
+                         d->request, d->device, device_kind_name(card->kind));
+    if (!card->by_claims && !d->admin)
+        return error_set(err, EPERM,
+                         "request %s: %s is not given by claims: Biga's "
+                         "allocations may have it. Delete the pod; remove the "
+                         "toleration of the claim, or start biga-advertiser "
+                         "with --claims",
+                         d->request, d->device);
+    return 0;
+}
+
+static int check(const struct dra_claims *c, const struct dra_record *r,
+                 const struct cdi_host *host, struct error *err)
+{
+    if (!r->allocated)
+        return error_set(err, EAGAIN,
+                         "it is not allocated; kube-scheduler does that");
+    if (r->n_devices == 0)
+        return error_set(err, EINVAL,
+                         "no device of " DRA_DRIVER " is allocated to it");
+    for (size_t i = 0; i < r->n_devices; i++) {
+        int e = check_device(c, &r->devices[i], host, err);
+        if (e < 0)
+            return e;
+    }
+    return 0;
+}
+
+static int prepare(struct dra_claims *c, struct dra_record *wanted,
+                   const struct cdi_host *host, struct error *err)
+{
+    cleanup_with(dra_record) struct dra_record *r = wanted;
+    cleanup_str struct str text = STR_INIT(CDI_MAX);
+    char uid[DRA_UID_MAX + 1];
+    bool written = false;
+    memcpy(uid, r->uid, sizeof uid);
+    const struct dra_record *known = dra_files_find(c->files, uid);
+    bool same = known && dra_record_equal(known, r);
+    int e = cdi_write(r, host, &text, err);
+    if (e == 0 && !same)
+        e = dra_files_put(c->files, steal(&r), err);
+    if (e == 0)
+        e = dra_files_put_cdi(c->files, uid, &text, &written, err);
+    if (e == 0 && (written || !same))
+        log_event(LOG_INFO, "claim-prepared", "uid", uid, "again",
+                  known ? "true" : "false", NULL);
+    return e;
+}
+
+int dra_claims_prepare(struct dra_claims *c, const struct dra_ref *ref,
+                       const struct cdi_host *host,
+                       const struct dra_record **ret_record, struct error *err)
+{
+    cleanup_with(dra_record) struct dra_record *r = NULL;
+    int e = check_ref(ref, err);
+    if (e == 0)
+        e = fetch(c, ref, &r, err);
+    if (e == 0)
+        e = check(c, r, host, err);
+    if (e == 0)
+        e = prepare(c, steal(&r), host, err);
+    if (e < 0)
+        return error_wrap(err, "ResourceClaim %.63s/%.253s", ref->namespace,
+                          ref->name);
+    *ret_record = dra_files_find(c->files, ref->uid);
+    return 0;
+}
