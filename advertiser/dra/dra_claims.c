@@ -165,3 +165,28 @@ int dra_claims_prepare(struct dra_claims *c, const struct dra_ref *ref,
     *ret_record = dra_files_find(c->files, ref->uid);
     return 0;
 }
+
+/* --- unpreparing ---------------------------------------------------------- */
+
+static int unprepare(struct dra_claims *c, const char *uid, const char *why,
+                     struct error *err)
+{
+    bool known = dra_files_find(c->files, uid);
+    int e = dra_files_remove(c->files, uid, err);
+    if (e == 0)
+        free(strmap_remove(&c->missing, uid));
+    if (e == 0 && known)
+        log_event(LOG_INFO, "claim-unprepared", "uid", uid, "why", why, NULL);
+    return e;
+}
+
+int dra_claims_unprepare(struct dra_claims *c, const struct dra_ref *ref,
+                         struct error *err)
+{
+    if (ref->too_long || !dra_uid_is_good(ref->uid))
+        return 0; /* nothing can have been prepared for that */
+    int e = unprepare(c, ref->uid, "asked", err);
+    return e < 0 ? error_wrap(err, "ResourceClaim %.63s/%.253s", ref->namespace,
+                              ref->name)
+                 : 0;
+}

@@ -40,4 +40,8 @@ DEFINE_CLEANUP(dra_claims, struct dra_claims *, dra_claims_close)
 int dra_claims_prepare(struct dra_claims *c, const struct dra_ref *ref,
                        const struct cdi_host *host,
                        const struct dra_record **ret_record, struct error *err);
+/* Nothing is left of it; one that is not known is a success. */
+int dra_claims_unprepare(struct dra_claims *c, const struct dra_ref *ref,
+                         struct error *err);
+
 #endif
