@@ -190,3 +190,82 @@ int dra_claims_unprepare(struct dra_claims *c, const struct dra_ref *ref,
                               ref->name)
                  : 0;
 }
+
+/* --- looking after -------------------------------------------------------- */
+
+static void restore(struct dra_claims *c, const struct dra_record *r,
+                    const struct cdi_host *host)
+{
+    cleanup_str struct str text = STR_INIT(CDI_MAX);
+    struct error err = {0};
+    bool written = false;
+    int e = cdi_write(r, host, &text, &err);
+    if (e == -ENODEV)
+        return;
+    if (e == 0)
+        e = dra_files_put_cdi(c->files, r->uid, &text, &written, &err);
+    if (e < 0)
+        log_event(LOG_ERROR, "claim-not-restored", "uid", r->uid, "error",
+                  err.text, NULL);
+    else if (written)
+        log_event(LOG_INFO, "claim-restored", "uid", r->uid, NULL);
+}
+
+void dra_claims_restore(struct dra_claims *c, const struct cdi_host *host)
+{
+    const struct dra_record *r;
+    for (const char *at = ""; (r = dra_files_next(c->files, at)); at = r->uid)
+        restore(c, r, host);
+}
+
+/* Is its claim gone?  Whatever keeps us from knowing is no. */
+static int is_gone(struct dra_claims *c, const struct dra_record *r)
+{
+    struct dra_ref ref = {0};
+    struct error err = {0};
+    cleanup_with(dra_record) struct dra_record *now = NULL;
+    memcpy(ref.uid, r->uid, sizeof ref.uid);
+    memcpy(ref.namespace, r->namespace, sizeof ref.namespace);
+    memcpy(ref.name, r->name, sizeof ref.name);
+    return fetch(c, &ref, &now, &err);
+}
+
+static int64_t missing_since(struct dra_claims *c, const char *uid,
+                             int64_t now_ms)
+{
+    struct missing *m = strmap_get(&c->missing, uid);
+    if (!m) {
+        m = xcalloc(1, sizeof *m);
+        (void)snprintf(m->uid, sizeof m->uid, "%s", uid);
+        m->since_ms = now_ms;
+        (void)strmap_put(&c->missing, m->uid, m); /* there was none */
+    }
+    return m->since_ms;
+}
+
+bool dra_claims_sweep(struct dra_claims *c, int64_t now_ms)
+{
+    struct error err = {0};
+    char uid[DRA_UID_MAX + 1];
+    const struct dra_record *r = dra_files_next(c->files, c->swept);
+    if (!r) {
+        c->swept[0] = '\0';
+        return false;
+    }
+    memcpy(uid, r->uid, sizeof uid);
+    memcpy(c->swept, uid, sizeof uid);
+    int e = is_gone(c, r);
+    if (e == 0) {
+        free(strmap_remove(&c->missing, uid));
+    } else if (e == -ENOENT &&
+               now_ms - missing_since(c, uid, now_ms) >= c->config.grace_ms) {
+        (void)failpoint("claim-before-sweep");
+        if (unprepare(c, uid, "gone", &err) < 0)
+            log_event(LOG_ERROR, "claim-not-unprepared", "uid", uid, "error",
+                      err.text, NULL);
+    }
+    if (!kube_error_passes(e))
+        return true;
+    c->swept[0] = '\0'; /* others would get no answer either */
+    return false;
+}

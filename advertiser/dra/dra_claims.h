@@ -44,4 +44,12 @@ int dra_claims_prepare(struct dra_claims *c, const struct dra_ref *ref,
 int dra_claims_unprepare(struct dra_claims *c, const struct dra_ref *ref,
                          struct error *err);
 
+/* CDI files that are missing, or are not as the cards are now, are written; of
+ * cards that are not there now they stay as they are. */
+void dra_claims_restore(struct dra_claims *c, const struct cdi_host *host);
+/* Look after one claim, so that a call never waits for more than one: gone in
+ * the API server for grace_ms, it is unprepared.  False: all were looked after
+ * in this round, and the next call begins one. */
+bool dra_claims_sweep(struct dra_claims *c, int64_t now_ms);
+
 #endif
