@@ -157,3 +157,87 @@ void drarig_claim(struct drarig *r, const char *name, const char *uid,
     str_add(&s, "}");
     drarig_claim_json(r, name, uid ? str_text(&s) : NULL);
 }
+
+/* --- calls ---------------------------------------------------------------- */
+
+struct dra_ref drarig_ref(const char *name, const char *uid)
+{
+    struct dra_ref ref = {.namespace = "default"};
+    (void)snprintf(ref.name, sizeof ref.name, "%s", name);
+    (void)snprintf(ref.uid, sizeof ref.uid, "%s", uid);
+    return ref;
+}
+
+int drarig_prepare(struct drarig *r, const char *name, const char *uid,
+                   struct error *err)
+{
+    struct dra_ref ref = drarig_ref(name, uid);
+    const struct dra_record *record = NULL;
+    int e = dra_claims_prepare(r->open, &ref, &r->host, &record, err);
+    if (e == 0 && (!record || strcmp(record->uid, uid) != 0))
+        abort();
+    return e;
+}
+
+int drarig_unprepare(struct drarig *r, const char *name, const char *uid,
+                     struct error *err)
+{
+    struct dra_ref ref = drarig_ref(name, uid);
+    return dra_claims_unprepare(r->open, &ref, err);
+}
+
+/* --- the disk ------------------------------------------------------------- */
+
+static char *cdi_path(const struct drarig *r, const char *uid)
+{
+    return xasprintf("%s/xpu.biga.dev-claim_%s.json", r->cdi_dir, uid);
+}
+
+bool drarig_has_record(const struct drarig *r, const char *uid)
+{
+    cleanup_free char *path = xasprintf("%s/%s.json", r->dir, uid);
+    return access(path, F_OK) == 0;
+}
+
+bool drarig_has_cdi(const struct drarig *r, const char *uid)
+{
+    cleanup_free char *path = cdi_path(r, uid);
+    return access(path, F_OK) == 0;
+}
+
+char *drarig_cdi(const struct drarig *r, const char *uid)
+{
+    cleanup_free char *path = cdi_path(r, uid);
+    char *text = NULL;
+    size_t size;
+    return file_read(path, CDI_MAX, &text, &size, NULL) < 0 ? xstrdup("")
+                                                            : text;
+}
+
+static size_t count(const char *dir)
+{
+    DIR *d = opendir(dir);
+    size_t n = 0;
+    for (const struct dirent *e; d && (e = readdir(d));)
+        n += e->d_name[0] != '.';
+    if (d)
+        (void)closedir(d);
+    return n;
+}
+
+size_t drarig_n_files(const struct drarig *r)
+{
+    return count(r->dir) + count(r->cdi_dir);
+}
+
+void drarig_write(const struct drarig *r, const char *path, const char *text)
+{
+    cleanup_free char *whole = xasprintf("%s/%s", r->root, path);
+    cleanup_free char *above = xstrdup(whole);
+    *strrchr(above, '/') = '\0';
+    if (dra_make_dirs(above, 0755, NULL) < 0)
+        abort();
+    FILE *f = fopen(whole, "we");
+    if (!f || fputs(text, f) < 0 || fclose(f) != 0)
+        abort();
+}
