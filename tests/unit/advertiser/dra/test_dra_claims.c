@@ -1,0 +1,132 @@
+/* Claims are prepared once, unprepared once, and nothing is left of them. */
+#include "advertiser/dra/dra_claims.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model/topo/topo_builder.h"
+#include "tests/lib/dra/drarig.h"
+
+#define CARD "card-0000-17-00"
+#define OTHER "card-0000-18-00"
+
+static void expect_prepared(struct drarig *r, const char *name, const char *uid)
+{
+    struct error err = {0};
+    cr_expect_eq(drarig_prepare(r, name, uid, &err), 0, "%s", err.text);
+    cr_expect(drarig_has_record(r, uid));
+    cr_expect(drarig_has_cdi(r, uid));
+}
+
+static void expect_refused(struct drarig *r, const char *name, const char *uid,
+                           int code, const char *text)
+{
+    struct error err = {0};
+    cr_expect_eq(drarig_prepare(r, name, uid, &err), -code, "%s: %d %s", name,
+                 err.code, err.text);
+    cr_expect(strstr(err.text, text), "%s", err.text);
+    cr_expect(strstr(err.text, "ResourceClaim default/"), "%s", err.text);
+    cr_expect(!drarig_has_record(r, uid));
+    cr_expect(!drarig_has_cdi(r, uid));
+}
+
+Test(dra_claims, are_prepared_once_and_unprepared_once)
+{
+    struct drarig r;
+    struct error err = {0};
+    struct stat before, after;
+    drarig_init(&r, NULL);
+    drarig_open(&r);
+    drarig_claim(&r, "a", "u-1", CARD "," OTHER);
+    expect_prepared(&r, "a", "u-1");
+    cleanup_free char *path = xasprintf("%s/u-1.json", r.dir);
+    cr_assert_eq(stat(path, &before), 0);
+    expect_prepared(&r, "a", "u-1");
+    cr_assert_eq(stat(path, &after), 0);
+    cr_expect_eq(before.st_ino, after.st_ino, "it was written again");
+    cr_expect_eq(drarig_n_files(&r), 2u);
+    for (int i = 0; i < 2; i++) {
+        cr_expect_eq(drarig_unprepare(&r, "a", "u-1", &err), 0, "%s", err.text);
+        cr_expect_eq(drarig_n_files(&r), 0u);
+    }
+    cr_expect_eq(drarig_unprepare(&r, "never", "u-9", &err), 0);
+    cr_expect_eq(drarig_unprepare(&r, "never", "../../etc", &err), 0);
+    drarig_fini(&r);
+}
+
+Test(dra_claims, are_there_again_after_a_restart)
+{
+    struct drarig r;
+    struct error err = {0};
+    drarig_init(&r, NULL);
+    drarig_open(&r);
+    drarig_claim(&r, "a", "u-1", CARD);
+    drarig_claim(&r, "b", "u-2", OTHER);
+    expect_prepared(&r, "a", "u-1");
+    expect_prepared(&r, "b", "u-2");
+    drarig_close(&r);
+    /* of a boot: CDI files are gone; and what a kill may leave */
+    cleanup_free char *cdi = drarig_cdi(&r, "u-1");
+    cleanup_free char *gone = xasprintf("%s/xpu.biga.dev-claim_u-1.json",
+                                        r.cdi_dir);
+    cr_assert_eq(unlink(gone), 0);
+    drarig_write(&r, "run/cdi/xpu.biga.dev-claim_u-8.json", "{}");
+    drarig_write(&r, "run/cdi/xpu.biga.dev-claim_u-2.json.new", "{");
+    drarig_write(&r, "run/cdi/nvidia.yaml", "{}");
+    drarig_write(&r, "kubelet/plugins/xpu.biga.dev/claims/u-7.json.new", "{");
+    drarig_write(&r, "kubelet/plugins/xpu.biga.dev/claims/u-6.json", "{\"a");
+    drarig_open(&r);
+    cleanup_free char *again = drarig_cdi(&r, "u-1");
+    cr_expect_str_eq(again, cdi);
+    cr_expect(drarig_has_cdi(&r, "u-2"));
+    cr_expect_eq(drarig_n_files(&r), 5u, "%zu", drarig_n_files(&r));
+    cr_expect_eq(drarig_unprepare(&r, "a", "u-1", &err), 0);
+    cr_expect_eq(drarig_unprepare(&r, "b", "u-2", &err), 0);
+    cr_expect_eq(drarig_n_files(&r), 1u, "that of others stays");
+    drarig_fini(&r);
+}
+
+Test(dra_claims, are_refused_by_name)
+{
+    struct drarig r;
+    drarig_init(&r, NULL);
+    drarig_open(&r);
+    drarig_claim(&r, "a", "u-1", CARD);
+    drarig_claim(&r, "none", "u-2", "");
+    drarig_claim(&r, "gone-card", "u-3", "card-0000-99-00");
+    drarig_claim(&r, "gpu", "u-4", "gpu-0000-1b-00-0");
+    drarig_claim(&r, "allocated", "u-5", "card-0000-19-00");
+    expect_refused(&r, "a", "u-0", ENOENT, "made anew");
+    expect_refused(&r, "none", "u-2", EAGAIN, "not allocated");
+    expect_refused(&r, "gone-card", "u-3", ENODEV, "card-0000-99-00");
+    expect_refused(&r, "gpu", "u-4", EINVAL, "is a gpu");
+    expect_refused(&r, "allocated", "u-5", EPERM, "--claims");
+    expect_refused(&r, "missing", "u-6", ENOENT, "not found");
+    expect_refused(&r, "../secrets", "u-7", EINVAL, "must be names");
+    expect_refused(&r, "a", "../u", EINVAL, "uid");
+    drarig_claim_json(&r, "bad", "{\"metadata\":{\"uid\":7}}");
+    expect_refused(&r, "bad", "u-8", EINVAL, "ResourceClaim");
+    r.fails = -ETIMEDOUT;
+    expect_refused(&r, "a", "u-1", ETIMEDOUT, "told to fail");
+    cr_expect_eq(drarig_n_files(&r), 0u);
+    drarig_fini(&r);
+}
+
+/* A claim that outlives its pods may get another card for the next. */
+Test(dra_claims, of_another_allocation_are_prepared_anew)
+{
+    struct drarig r;
+    drarig_init(&r, NULL);
+    drarig_open(&r);
+    drarig_claim(&r, "a", "u-1", CARD);
+    expect_prepared(&r, "a", "u-1");
+    drarig_claim(&r, "a", "u-1", OTHER);
+    expect_prepared(&r, "a", "u-1");
+    cleanup_free char *cdi = drarig_cdi(&r, "u-1");
+    cr_expect(strstr(cdi, "\"u-1-" OTHER "\""), "%s", cdi);
+    cr_expect(!strstr(cdi, CARD), "%s", cdi);
+    cr_expect_eq(drarig_n_files(&r), 2u);
+    drarig_fini(&r);
+}
