@@ -130,3 +130,99 @@ Test(dra_claims, of_another_allocation_are_prepared_anew)
     cr_expect_eq(drarig_n_files(&r), 2u);
     drarig_fini(&r);
 }
+
+Test(dra_claims, that_are_gone_are_unprepared_after_a_grace)
+{
+    struct drarig r;
+    drarig_init(&r, NULL);
+    drarig_open(&r);
+    drarig_claim(&r, "a", "u-1", CARD);
+    drarig_claim(&r, "b", "u-2", OTHER);
+    expect_prepared(&r, "a", "u-1");
+    expect_prepared(&r, "b", "u-2");
+    cr_expect(dra_claims_sweep(r.open, 0));
+    cr_expect(dra_claims_sweep(r.open, 0));
+    cr_expect(!dra_claims_sweep(r.open, 0), "that was all");
+    drarig_claim(&r, "a", NULL, NULL);
+    drarig_claim(&r, "b", "u-3", OTHER); /* another of its name */
+    cr_expect(dra_claims_sweep(r.open, 100));
+    cr_expect(dra_claims_sweep(r.open, 500));
+    cr_expect(!dra_claims_sweep(r.open, 500));
+    cr_expect(dra_claims_sweep(r.open, 1100));
+    cr_expect(dra_claims_sweep(r.open, 1100));
+    cr_expect(!drarig_has_record(&r, "u-1"));
+    cr_expect(drarig_has_record(&r, "u-2"), "its grace is not over");
+    cr_expect(!dra_claims_sweep(r.open, 1500));
+    cr_expect(dra_claims_sweep(r.open, 1500));
+    cr_expect_eq(drarig_n_files(&r), 0u);
+    drarig_fini(&r);
+}
+
+Test(dra_claims, are_not_gone_because_nobody_answers)
+{
+    struct drarig r;
+    drarig_init(&r, NULL);
+    drarig_open(&r);
+    drarig_claim(&r, "a", "u-1", CARD);
+    expect_prepared(&r, "a", "u-1");
+    r.fails = -ETIMEDOUT;
+    for (int64_t ms = 0; ms < 10000; ms += 1000)
+        cr_expect(!dra_claims_sweep(r.open, ms), "the round ends at once");
+    r.fails = -EACCES;
+    for (int64_t ms = 10000; ms < 20000; ms += 1000)
+        (void)dra_claims_sweep(r.open, ms); /* either */
+    cr_expect(drarig_has_cdi(&r, "u-1"));
+    /* was away for a moment, and that is forgotten */
+    r.fails = -ENOENT;
+    cr_expect(dra_claims_sweep(r.open, 20000) ||
+              dra_claims_sweep(r.open, 20000));
+    r.fails = 0;
+    cr_expect(dra_claims_sweep(r.open, 20500) ||
+              dra_claims_sweep(r.open, 20500));
+    r.fails = -ENOENT;
+    cr_expect(dra_claims_sweep(r.open, 30000) ||
+              dra_claims_sweep(r.open, 30000));
+    cr_expect(drarig_has_cdi(&r, "u-1"));
+    drarig_fini(&r);
+}
+
+/* Cards come and go, and what is prepared follows those that are there. */
+Test(dra_claims, of_cards_that_are_away_stay_as_they_are)
+{
+    struct drarig r;
+    drarig_init(&r, NULL);
+    drarig_open(&r);
+    drarig_claim(&r, "a", "u-1", CARD);
+    expect_prepared(&r, "a", "u-1");
+    cleanup_free char *before = drarig_cdi(&r, "u-1");
+    drarig_write(&r, "sys/bus/pci/devices/0000:17:00.0/infiniband/mlx5_7/x",
+                 "");
+    dra_claims_restore(r.open, &r.host);
+    cleanup_free char *after = drarig_cdi(&r, "u-1");
+    cr_expect(!strstr(before, "mlx5_7"));
+    cr_expect(strstr(after, "BIGA_RDMA_DEVICE=mlx5_7"), "%s", after);
+    cleanup_with(topo_builder) struct topo_builder *b =
+        topo_builder_create("n1");
+    cleanup_with(topo) struct topo *empty = NULL;
+    cr_assert_eq(topo_build(b, &empty, NULL), 0);
+    const struct cdi_host away = {.topo = empty, .sysroot = r.root};
+    dra_claims_restore(r.open, &away);
+    cleanup_free char *still = drarig_cdi(&r, "u-1");
+    cr_expect_str_eq(still, after);
+    drarig_fini(&r);
+}
+
+Test(dra_claims, that_cannot_be_written_down_are_not_prepared)
+{
+    struct drarig r;
+    struct error err = {0};
+    drarig_init(&r, NULL);
+    drarig_open(&r);
+    drarig_claim(&r, "a", "u-1", CARD);
+    /* a folder is in the way, as a disk that is full is */
+    drarig_write(&r, "kubelet/plugins/xpu.biga.dev/claims/u-1.json.new/x", "");
+    cr_expect_lt(drarig_prepare(&r, "a", "u-1", &err), 0);
+    cr_expect(strstr(err.text, "u-1.json.new"), "%s", err.text);
+    cr_expect(!drarig_has_cdi(&r, "u-1"));
+    drarig_fini(&r);
+}
