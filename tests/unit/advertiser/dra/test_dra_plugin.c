@@ -101,6 +101,26 @@ static void stop(struct node *n)
     drarig_fini(&n->r);
 }
 
+static void add_claim(struct str *out, const char *uid, const char *name)
+{
+    size_t at = proto_open(out, 1);
+    proto_add_text(out, 1, "default");
+    proto_add_text(out, 2, uid);
+    proto_add_text(out, 3, name);
+    proto_close(out, at);
+}
+
+static struct proto_bytes value_of(const struct str *reply, const char *uid)
+{
+    struct proto_bytes value = {"", 0};
+    struct error err = {0};
+    cr_expect_eq(
+        proto_find_pair((struct proto_bytes){str_text(reply), reply->size}, 1,
+                        uid, &value, &err),
+        1, "%s: %s", uid, err.text);
+    return value;
+}
+
 /* The text of field `number`, of the first level; "" when there is none. */
 static char *text_of(struct proto_bytes m, uint32_t number)
 {
@@ -109,6 +129,17 @@ static char *text_of(struct proto_bytes m, uint32_t number)
                ? xstrndup(f.bytes.data, f.bytes.size)
                : xstrdup("");
 }
+
+static void call(struct node *n, const char *method, const struct str *request,
+                 struct str *ret_reply)
+{
+    struct rpc_client *c = rpc_open(n->socket);
+    int code = rpc_unary(c, method, str_text(request), request->size,
+                         ret_reply);
+    cr_expect_eq(code, GRPC_OK, "%s: %d", method, code);
+    rpc_close(c);
+}
+
 Test(dra_plugin, is_found_and_says_what_it_is)
 {
     struct node n;
@@ -138,6 +169,154 @@ Test(dra_plugin, is_found_and_says_what_it_is)
     rpc_close(c);
     stop(&n);
 }
+
+/* One claim that cannot be prepared is no other claim's trouble. */
+Test(dra_plugin, prepares_each_claim_by_itself)
+{
+    struct node n;
+    cleanup_str struct str request = STR_INIT(4096), reply = STR_INIT(1 << 20);
+    start(&n);
+    drarig_claim(&n.r, "a", "u-1", "card-0000-17-00");
+    drarig_claim(&n.r, "b", "u-2", "card-0000-77-00");
+    await_file(n.registry, true);
+    add_claim(&request, "u-2", "b");
+    add_claim(&request, "u-1", "a");
+    add_claim(&request, "u-3", "none");
+    static const char *const methods[] = {V1 "NodePrepareResources",
+                                          BETA "NodePrepareResources"};
+    for (int i = 0; i < 2; i++) {
+        call(&n, methods[i], &request, &reply);
+        cleanup_free char *b = text_of(value_of(&reply, "u-2"), 2),
+                          *a = text_of(value_of(&reply, "u-1"), 2),
+                          *none = text_of(value_of(&reply, "u-3"), 2),
+                          *device = text_of(value_of(&reply, "u-1"), 1);
+        cr_expect(strstr(b, "ResourceClaim default/b: request r0: "
+                            "card-0000-77-00 is not in this node"),
+                  "%s", b);
+        cr_expect_str_eq(a, "");
+        cr_expect(strstr(none, "ResourceClaim default/none"), "%s", none);
+        cr_expect(strstr(device, "xpu.biga.dev/card=u-1-card-0000-17-00"), "%s",
+                  device);
+    }
+    cr_expect(drarig_has_cdi(&n.r, "u-1"));
+    cr_expect(drarig_has_record(&n.r, "u-1"));
+    call(&n, V1 "NodeUnprepareResources", &request, &reply);
+    cr_expect_eq(value_of(&reply, "u-1").size, 0u);
+    cr_expect_eq(value_of(&reply, "u-3").size, 0u);
+    cr_expect_eq(drarig_n_files(&n.r), 0u);
+    stop(&n);
+}
+
+Test(dra_plugin, comes_again_with_what_was_prepared)
+{
+    struct node n;
+    cleanup_str struct str request = STR_INIT(4096), reply = STR_INIT(1 << 20);
+    start(&n);
+    drarig_claim(&n.r, "a", "u-1", "card-0000-17-00");
+    await_file(n.registry, true);
+    add_claim(&request, "u-1", "a");
+    call(&n, V1 "NodePrepareResources", &request, &reply);
+    dra_plugin_destroy(n.plugin);
+    cr_expect_neq(access(n.registry, F_OK), 0,
+                  "the kubelet thinks it is there");
+    cr_expect(drarig_has_cdi(&n.r, "u-1"));
+    cleanup_free char *cdi = xasprintf("%s/xpu.biga.dev-claim_u-1.json",
+                                       n.r.cdi_dir);
+    cr_assert_eq(unlink(cdi), 0);
+    start_plugin(&n);
+    await_file(n.registry, true);
+    cr_expect(drarig_has_cdi(&n.r, "u-1"), "before it is found");
+    stop(&n);
+}
+
+Test(dra_plugin, is_tried_again_until_it_can_serve)
+{
+    struct node n;
+    start(&n);
+    await_file(n.registry, true);
+    struct dra_plugin *first = n.plugin;
+    start_plugin(&n); /* a second one finds the sockets served */
+    dra_plugin_destroy(first);
+    await_file(n.registry, true);
+    struct rpc_client *c = rpc_open(n.registry);
+    cleanup_str struct str reply = STR_INIT(1 << 20);
+    cr_expect_eq(
+        rpc_unary(c, "/pluginregistration.Registration/GetInfo", "", 0, &reply),
+        GRPC_OK);
+    rpc_close(c);
+    stop(&n);
+}
+
+Test(dra_plugin, refuses_what_is_no_request)
+{
+    struct node n;
+    cleanup_str struct str reply = STR_INIT(1 << 20);
+    start(&n);
+    await_file(n.registry, true);
+    struct rpc_client *c = rpc_open(n.socket);
+    cr_expect_eq(rpc_unary(c, V1 "NodePrepareResources", "\x0a\x7f", 2, &reply),
+                 GRPC_INVALID_ARGUMENT);
+    cr_expect_eq(rpc_unary(c, V1 "NodePrepareResources", "", 0, &reply),
+                 GRPC_OK);
+    rpc_close(c);
+    stop(&n);
+}
+
+/* The same cards, of which the first is lost. */
+static struct topo *with_lost(const struct topo *topo)
+{
+    cleanup_with(topo_builder) struct topo_builder *b =
+        topo_builder_create(topo_node(topo));
+    struct topo *made = NULL;
+    for (size_t i = 0; i < topo_n_devices(topo); i++) {
+        struct device d = *topo_device(topo, i);
+        if (i == 0) {
+            d.health = "lost";
+            d.unhealthy = true;
+        }
+        topo_builder_add(b, &d);
+    }
+    cr_assert_eq(topo_build(b, &made, NULL), 0);
+    return made;
+}
+
+static size_t count_in(const struct str *s, const char *text)
+{
+    size_t n = 0, size = strlen(text);
+    for (size_t i = 0; i + size <= s->size; i++)
+        n += memcmp(s->data + i, text, size) == 0;
+    return n;
+}
+
+/* The health of each card, at once, and again when one changes. */
+Test(dra_plugin, tells_health)
+{
+    struct node n;
+    struct rpc_call watch;
+    start(&n);
+    await_file(n.registry, true);
+    struct rpc_client *c = rpc_open(n.socket);
+    rpc_begin(c, &watch, "/v1.DRAResourceHealth/NodeWatchResources", NULL);
+    rpc_send(&watch, "", 0);
+    rpc_send_end(&watch);
+    while (count_in(&watch.in, "card-0000-19-00") < 1)
+        rpc_turn(c, 10);
+    cr_expect_eq(count_in(&watch.in, "gpu-"), 0u, "another driver's");
+    cr_expect_eq(count_in(&watch.in, "card-0000-17-00"
+                                     "\x10"),
+                 1u, "nobody looks at it");
+    cleanup_with(topo) struct topo *lost = with_lost(n.r.topo);
+    dra_plugin_look(n.plugin, n.r.topo); /* nothing new */
+    dra_plugin_look(n.plugin, lost);
+    while (count_in(&watch.in, "card-0000-19-00") < 2)
+        rpc_turn(c, 10);
+    cr_expect_eq(count_in(&watch.in, "card-0000-17-00\x10\x02"), 1u);
+    rpc_reset(&watch, 8);
+    rpc_end(&watch);
+    rpc_close(c);
+    stop(&n);
+}
+
 Test(dra_plugin, refuses_a_path_that_no_socket_may_have)
 {
     struct dra_plugin_config config = {.node = "n", .cdi_dir = "/c"};
