@@ -115,6 +115,22 @@ static const struct conf_setting settings[] = {
          "health/cards.json in the folder of its --state. Cards that are lost "
          "are withdrawn. A file that is not there says nothing.",
          .metavar = "FILE"),
+    TEXT("kubelet-dir", kubelet_dir,
+         "With --server kubernetes: the folder of this host's kubelet, as in "
+         "/var/lib/kubelet. The advertiser is a plugin of it, by which pods "
+         "get the cards of their ResourceClaims (schema/claims.md). Default: "
+         "no plugin.",
+         .metavar = "DIR"),
+    TEXT("cdi-dir", cdi_dir,
+         "With --kubelet-dir: where this host's container runtime looks for "
+         "CDI files.",
+         .otherwise = "/var/run/cdi", .metavar = "DIR"),
+    SETTING(CONF_DURATION, "claim-grace", claim_grace_ms,
+            "With --kubelet-dir: how long what was prepared for a claim stays "
+            "when the claim is gone and the kubelet does not ask to unprepare "
+            "it.",
+            .otherwise = "10m", .min = 1000, .max = 86400000,
+            .metavar = "TIME"),
     TEXT("actuate", actuate,
          "Run pods on this host's cards, by the container runtimes that the "
          "card file names. DIR keeps which pods are to run, and files and "
@@ -220,10 +236,12 @@ static int check_needs(const struct settings *s, struct error *err)
         "cannot be combined with --topology, --fsroot or --hostfile, which "
         "are read again on SIGHUP alone";
     static const char only_acting[] = "needs --actuate";
+    static const char only_plugin[] = "needs --kubelet-dir";
     const bool kube = settings_in_cluster(s), fleet = s->fleet > 0;
     const bool https = kube || s->print || strncmp(s->server, "https:", 6) == 0;
     const bool file = s->topology || s->fsroot || s->hostfile;
     const bool acting = s->actuate && *s->actuate;
+    const bool plugin = s->kubelet_dir && *s->kubelet_dir;
     const struct conf_need needs[] = {
         {"topology", !fleet, not_fleet},
         {"fsroot", !fleet, not_fleet},
@@ -238,6 +256,10 @@ static int check_needs(const struct settings *s, struct error *err)
         {"card-health", kube, only_kube},
         {"card-health", !acting,
          "cannot be combined with --actuate, which asks the cards itself"},
+        {"kubelet-dir", !fleet, not_fleet},
+        {"kubelet-dir", kube, only_kube},
+        {"cdi-dir", plugin, only_plugin},
+        {"claim-grace", plugin, only_plugin},
         {"actuate", !fleet, not_fleet},
         {"actuate", !s->print, "cannot be combined with --print"},
         {"fleet-shapes", fleet, only_fleet},
@@ -286,6 +308,19 @@ static int check_actuate(const struct settings *s, struct error *err)
     return 0;
 }
 
+static int check_plugin(const struct settings *s, struct error *err)
+{
+    const struct {
+        const char *name, *path;
+    } dirs[] = {{"kubelet-dir", s->kubelet_dir}, {"cdi-dir", s->cdi_dir}};
+    for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+        if (dirs[i].path && *dirs[i].path && *dirs[i].path != '/')
+            return error_set(err, EINVAL,
+                             "--%s: is \"%.200s\", must be an absolute path",
+                             dirs[i].name, dirs[i].path);
+    return 0;
+}
+
 static bool is_label(const char *text)
 {
     size_t size = strlen(text);
@@ -312,7 +347,7 @@ int settings_check(const struct settings *s, struct error *err)
                          "--heartbeat-namespace: is \"%.80s\", must be 1 to "
                          "63 lower-case letters, digits and '-'",
                          s->heartbeat_namespace);
-    return check_actuate(s, err);
+    return check_plugin(s, err) < 0 ? -EINVAL : check_actuate(s, err);
 }
 
 /* topo_build knows what a node may be called. */

@@ -24,9 +24,12 @@ struct settings {
     bool withdraw;
     int64_t fleet; /* 0: this host alone */
     const char *fleet_shapes, *fleet_prefix;
-    bool claims; /* cards are given by ResourceClaims */
+    bool claims;             /* cards are given by ResourceClaims */
     const char *card_health; /* of a biga-cri; NULL: nobody tells */
-    const char *actuate;     /* NULL: nothing is started on cards */
+    const char *kubelet_dir; /* NULL: no plugin of a kubelet */
+    const char *cdi_dir;
+    int64_t claim_grace_ms;
+    const char *actuate; /* NULL: nothing is started on cards */
     const char *cluster, *host_runtime, *helper_image, *card_dir, *hooks;
     const char *allow; /* as in model/pod/rights.h */
 };

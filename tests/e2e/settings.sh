@@ -26,7 +26,8 @@ extender() {
 
 file=dell-r7525-2bf2
 for option in "--node h" "--card-file f" "--interval 5s" "--topology f" \
-    "--fsroot d" "--hostfile f" "--print tree" "--actuate d"; do
+    "--fsroot d" "--hostfile f" "--print tree" "--actuate d" \
+    "--kubelet-dir /d"; do
     setting=${option%% *}
     # shellcheck disable=SC2086
     advertiser "${setting#--}" "cannot be combined with --fleet" --fleet 2 $option
@@ -42,6 +43,14 @@ advertiser fleet-prefix "needs --fleet" --fleet-prefix lab
 advertiser kubeconfig "needs --server kubernetes" --kubeconfig f
 advertiser heartbeat-namespace "needs --server kubernetes" \
     --heartbeat-namespace n
+advertiser kubelet-dir "needs --server kubernetes" --kubelet-dir /k
+advertiser cdi-dir "needs --kubelet-dir" --server kubernetes --cdi-dir /c
+advertiser claim-grace "needs --kubelet-dir" --server kubernetes \
+    --claim-grace 5s
+advertiser kubelet-dir 'is "k", must be an absolute path' \
+    --server kubernetes --kubelet-dir k
+advertiser cdi-dir 'is "c", must be an absolute path' \
+    --server kubernetes --kubelet-dir /k --cdi-dir c
 advertiser ca "cannot be combined with --server kubernetes" \
     --server kubernetes --ca f
 advertiser cert "cannot be combined with --server kubernetes" \
