@@ -11,6 +11,7 @@
 
 #include "advertiser/actuation.h"
 #include "advertiser/card_health.h"
+#include "advertiser/dra/dra_plugin.h"
 #include "advertiser/places.h"
 #include "advertiser/probe/print.h"
 #include "advertiser/probe/reprobe.h"
@@ -57,6 +58,7 @@ struct program {
     struct actuation *acting;   /* NULL: not asked to */
     struct card_health *health; /* NULL: nobody tells */
     struct topo *seen;          /* with health: what was seen last */
+    struct dra_plugin *plugin;  /* NULL: of no kubelet */
     int signals;                /* a signalfd */
     int64_t next_look;          /* PUBLISH_NEVER: on SIGHUP alone */
     int64_t next_trim;
@@ -194,6 +196,25 @@ static int start_acting(struct program *p, const struct topo *topo,
     return actuation_create(&config, topo, &p->acting, err);
 }
 
+/* Below --fsroot there is a /sys, too, and other files describe none. */
+static int start_plugin(struct program *p, struct error *err)
+{
+    const struct settings *s = &p->set;
+    const struct dra_plugin_config config = {
+        .node = p->node,
+        .kubelet_dir = s->kubelet_dir,
+        .cdi_dir = s->cdi_dir,
+        .sysroot = s->fsroot                    ? s->fsroot
+                   : s->topology || s->hostfile ? NULL
+                                                : "",
+        .card_file = s->card_file,
+        .kube = p->kube,
+        .timeout_ms = (unsigned)s->timeout_ms,
+        .grace_ms = s->claim_grace_ms,
+    };
+    return dra_plugin_create(&config, &p->plugin, err);
+}
+
 static int add_this_host(struct program *p, const struct publish_kind *kind,
                          struct error *err)
 {
@@ -208,9 +229,13 @@ static int add_this_host(struct program *p, const struct publish_kind *kind,
         p->health = card_health_create(p->set.card_health, p->node);
     if (r == 0 && p->kube)
         r = slice_watch_start(p->kube, p->node, &p->watch, err);
+    if (r == 0 && p->set.kubelet_dir && *p->set.kubelet_dir)
+        r = start_plugin(p, err);
     if (r < 0)
         return r;
     cleanup_with(topo) struct topo *shown = topo_of(p, topo);
+    if (p->plugin)
+        dra_plugin_look(p->plugin, shown);
     (void)publisher_add(p->fleet, shown, clock_ms());
     bool live = !p->look.source.xml && !p->look.source.fsroot &&
                 !p->look.source.hostfile;
@@ -238,6 +263,8 @@ static void publish_topo(struct program *p, struct topo *seen)
 {
     cleanup_with(topo) struct topo *topo = topo_of(p, seen);
     publisher_update(p->fleet, 0, topo, clock_ms());
+    if (p->plugin)
+        dra_plugin_look(p->plugin, topo);
 }
 
 /* What was seen last stays published while a look fails. */
@@ -518,6 +545,7 @@ int main(int argc, char **argv)
     int code = r < 0         ? complain(&err, ADVERTISER_USAGE)
                : p.set.print ? print(&p)
                              : publish(&p);
+    dra_plugin_destroy(p.plugin);
     actuation_destroy(p.acting);
     card_health_destroy(p.health);
     topo_unref(p.seen);
