@@ -72,8 +72,9 @@ struct to_remote_container {
     const struct cri_mount *extra; /* more of them, of the remote's own */
     size_t n_extra;
 };
-/* CreateContainer.  Refused: devices, CDI, user namespaces, rights that are not
- * given, seccomp profiles but for those of the remote in `paths`. */
+/* CreateContainer.  Refused: devices, CDI but for that of claimed cards, which is
+ * left out, user namespaces, rights that are not given, seccomp profiles but for
+ * those of the remote in `paths`. */
 int to_remote_container(struct proto_bytes request,
                         const struct to_remote_container *to, struct str *out,
                         struct error *err);

@@ -71,6 +71,16 @@ static int refuse_device(const struct container *c, struct proto_bytes name,
                      c->to->pod->node ? c->to->pod->node : "a remote");
 }
 
+static int edit_cdi(const struct container *c, const struct proto_field *f,
+                    struct error *err)
+{
+    static const size_t size = sizeof WIRE_CARD_CDI - 1;
+    struct proto_bytes name = edit_bytes(f->bytes, CRI_CDIDevice_name);
+    if (name.size > size && memcmp(name.data, WIRE_CARD_CDI, size) == 0)
+        return EDIT_DROP;
+    return refuse_device(c, name, err);
+}
+
 static int edit_annotation(const struct container *c,
                            const struct proto_field *f, struct error *err)
 {
@@ -97,7 +107,7 @@ static int edit_config(void *ctx, const struct proto_field *f, struct str *out,
         return refuse_device(c, edit_bytes(f->bytes, CRI_Device_host_path),
                              err);
     case CRI_ContainerConfig_CDI_devices:
-        return refuse_device(c, edit_bytes(f->bytes, CRI_CDIDevice_name), err);
+        return edit_cdi(c, f, err);
     case CRI_ContainerConfig_labels:
         return edit_is_key_of(f, c->to->pod->labels) ||
                        edit_is_key_of(f, c->to->labels)

@@ -17,5 +17,8 @@
 /* Annotations of containers that have the runtime give them devices of its
  * machine (Container Device Interface). */
 #define WIRE_CDI_PREFIX "cdi.k8s.io/"
+/* What devices of cards that were claimed begin with (schema/claims.md): of the
+ * host's side, which a pod on the card itself has no use for. */
+#define WIRE_CARD_CDI "xpu.biga.dev/card="
 
 #endif

@@ -286,6 +286,33 @@ Test(to_remote_container, is_refused_by_name)
     }
 }
 
+static void add_claimed_card(struct str *out)
+{
+    size_t device = proto_open(out, CRI_ContainerConfig_CDI_devices);
+    proto_add_text(out, CRI_CDIDevice_name,
+                   "xpu.biga.dev/card=u-1-card-0000-17-00");
+    proto_close(out, device);
+}
+
+static void add_claimed_card_and_gpu(struct str *out)
+{
+    add_claimed_card(out);
+    add_cdi(out);
+}
+
+/* Of a pod that runs on the very card which it has claimed. */
+Test(to_remote_container, has_no_host_side_of_its_card)
+{
+    const struct criwire_extra one = {.config = add_claimed_card},
+                               two = {.config = add_claimed_card_and_gpu};
+    cleanup_str struct str out = STR_INIT(1 << 16);
+    struct error err = {0};
+    cr_assert_eq(make(&one, &to_it, &out, &err), 0, "%s", err.text);
+    cr_expect_null(memmem(out.data, out.size, "xpu.biga.dev/card", 17));
+    cr_expect_eq(make(&two, &to_it, &out, &err), -EPERM);
+    cr_expect(strstr(err.text, "vendor.com/gpu=0"), "%s", err.text);
+}
+
 Test(to_remote_container, needs_a_place_for_each_mount)
 {
     cleanup_str struct str out = STR_INIT(1 << 16);
