@@ -2,21 +2,22 @@
 
 #include <string.h>
 
-#include "lib/base/hash.h"
-#include "lib/base/hex.h"
+#include "lib/base/idmap.h"
 #include "lib/base/strmap.h"
 
-enum { HOST_NONE = UINT32_MAX, SLOTS_MIN = 1024 };
+enum { HOST_NONE = UINT32_MAX };
 
-/* One pod; open addressing by uid. */
+/* One pod: the data of a slot. */
 struct record {
-    uint64_t uid[2];     /* its 128 bits, or a hash of another text */
-    uint32_t host;       /* HOST_NONE: a free slot */
+    uint32_t host;
     uint32_t cpu_milli;  /* saturated */
     uint32_t memory_kib; /* its low 32 bits, */
     uint16_t memory_high;
     uint8_t source : 1, lap : 1; /* lap of its source when it was put */
 };
+
+_Static_assert(sizeof(struct record) == sizeof(((struct idmap_slot *)0)->data),
+               "a record is the data of a slot");
 
 /* A host that is known, or has pods. */
 struct host {
@@ -29,8 +30,7 @@ struct host {
 };
 
 struct host_requests {
-    struct record *records;
-    size_t n_slots, n_pods; /* a power of two */
+    struct idmap pods; /* struct record, by uid */
     struct host *hosts;
     size_t n_hosts, hosts_cap;
     uint32_t *free_hosts;
@@ -42,8 +42,6 @@ struct host_requests {
 };
 
 static const struct host_room unknown = {INT64_MAX, INT64_MAX, INT64_MAX};
-
-_Static_assert(sizeof(struct record) == 32, "a record is what is promised");
 
 /* --- rooms -------------------------------------------------------------- */
 
@@ -206,87 +204,18 @@ void host_requests_listed_hosts(struct host_requests *s)
 
 /* --- pods --------------------------------------------------------------- */
 
-static bool parse_hex(char c, uint64_t *value)
+static struct record record_of(const struct idmap_slot *slot)
 {
-    int digit = c >= 'A' && c <= 'F' ? -1 : hex_digit(c);
-    *value = *value << 4 | (unsigned)(digit & 15);
-    return digit >= 0;
+    struct record record;
+    memcpy(&record, slot->data, sizeof record);
+    return record;
 }
 
-/* UUIDs as they are, in their one spelling; anything else, which no API server
- * gives, by a hash. */
-static void read_uid(const char *text, uint64_t ret_uid[2])
+static bool is_of(const struct idmap_slot *slot,
+                  enum host_requests_source source)
 {
-    enum { UUID_SIZE = 36 };
-    size_t size = strlen(text), digits = 0;
-    uint64_t uid[2] = {0, 0};
-    bool is_uuid = size == UUID_SIZE;
-    for (size_t i = 0; is_uuid && i < size; i++) {
-        if (i == 8 || i == 13 || i == 18 || i == 23)
-            is_uuid = text[i] == '-';
-        else
-            is_uuid = parse_hex(text[i], &uid[digits++ / 16]);
-    }
-    if (!is_uuid) {
-        uid[0] = hash_bytes(text, size);
-        uid[1] = hash_mix(uid[0] ^ UINT64_C(0xd6e8feb86659fd93),
-                          hash_bytes(text, size / 2) ^ size);
-    }
-    ret_uid[0] = uid[0];
-    ret_uid[1] = uid[1];
-}
-
-static size_t slot_of(const struct host_requests *s, const uint64_t uid[2])
-{
-    return hash_mix(uid[0] ^ UINT64_C(0x9e3779b97f4a7c15),
-                    uid[1] ^ UINT64_C(0xd6e8feb86659fd93)) &
-           (s->n_slots - 1);
-}
-
-/* Its slot, or the free one where it would be. */
-static struct record *find(const struct host_requests *s, const uint64_t uid[2])
-{
-    size_t at = slot_of(s, uid);
-    while (s->records[at].host != HOST_NONE &&
-           (s->records[at].uid[0] != uid[0] || s->records[at].uid[1] != uid[1]))
-        at = (at + 1) & (s->n_slots - 1);
-    return &s->records[at];
-}
-
-static struct record *slots_create(size_t n)
-{
-    struct record *records = xcalloc(n, sizeof *records);
-    for (size_t i = 0; i < n; i++)
-        records[i].host = HOST_NONE;
-    return records;
-}
-
-static void resize(struct host_requests *s, size_t n_slots)
-{
-    struct record *old = s->records;
-    size_t n = s->n_slots;
-    s->records = slots_create(n_slots);
-    s->n_slots = n_slots;
-    for (size_t i = 0; i < n; i++)
-        if (old[i].host != HOST_NONE)
-            *find(s, old[i].uid) = old[i];
-    free(old);
-}
-
-/* Free a slot: those behind it that would not be found any more move up. */
-static void close_gap(struct host_requests *s, size_t gap)
-{
-    size_t mask = s->n_slots - 1;
-    for (size_t at = (gap + 1) & mask; s->records[at].host != HOST_NONE;
-         at = (at + 1) & mask) {
-        size_t home = slot_of(s, s->records[at].uid);
-        if (((at - home) & mask) < ((at - gap) & mask))
-            continue; /* it is found without the gap */
-        s->records[gap] = s->records[at];
-        gap = at;
-    }
-    s->records[gap].host = HOST_NONE;
-    s->n_pods--;
+    return (slot->id[0] | slot->id[1]) &&
+           record_of(slot).source == (source == HOST_REQUESTS_ROLES);
 }
 
 static void charge(struct host_requests *s, const struct record *r, int sign)
@@ -317,13 +246,16 @@ void host_requests_put(struct host_requests *s,
         .source = source == HOST_REQUESTS_ROLES,
         .lap = s->lap[source],
     };
-    read_uid(pod->uid, next.uid);
-    if ((s->n_pods + 1) * 3 > s->n_slots * 2)
-        resize(s, s->n_slots * 2);
-    struct record *r = find(s, next.uid), old = *r;
+    uint64_t id[2];
+    idmap_id(pod->uid, id);
+    struct idmap_slot *slot = idmap_get(&s->pods, id);
+    struct record old = {.host = HOST_NONE};
+    if (slot)
+        old = record_of(slot);
+    else
+        slot = idmap_put(&s->pods, id);
     next.host = need_host(s, pod->node);
-    s->n_pods += old.host == HOST_NONE;
-    *r = next;
+    memcpy(slot->data, &next, sizeof next);
     charge(s, &next, 1);
     if (old.host != HOST_NONE)
         charge(s, &old, -1);
@@ -332,10 +264,10 @@ void host_requests_put(struct host_requests *s,
     follow(s, next.host);
 }
 
-static void remove_at(struct host_requests *s, size_t at)
+static void remove_slot(struct host_requests *s, struct idmap_slot *slot)
 {
-    struct record old = s->records[at];
-    close_gap(s, at);
+    struct record old = record_of(slot);
+    idmap_remove(&s->pods, slot);
     charge(s, &old, -1);
     follow(s, old.host);
 }
@@ -343,14 +275,13 @@ static void remove_at(struct host_requests *s, size_t at)
 void host_requests_remove(struct host_requests *s,
                           enum host_requests_source source, const char *uid)
 {
-    uint64_t key[2];
-    read_uid(uid, key);
-    struct record *r = find(s, key);
-    if (r->host == HOST_NONE || r->source != (source == HOST_REQUESTS_ROLES))
+    uint64_t id[2];
+    idmap_id(uid, id);
+    struct idmap_slot *slot = idmap_get(&s->pods, id);
+    if (!slot || !is_of(slot, source))
         return;
-    remove_at(s, (size_t)(r - s->records));
-    if (s->n_slots > SLOTS_MIN && s->n_pods < s->n_slots / 8)
-        resize(s, s->n_slots / 2);
+    remove_slot(s, slot);
+    idmap_shrink(&s->pods);
 }
 
 void host_requests_list(struct host_requests *s,
@@ -358,33 +289,37 @@ void host_requests_list(struct host_requests *s,
 {
     s->lap[source] = !s->lap[source];
     /* a list that was begun and not ended may have left some behind */
-    for (size_t i = 0; i < s->n_slots; i++)
-        if (s->records[i].source == (source == HOST_REQUESTS_ROLES))
-            s->records[i].lap = !s->lap[source];
+    for (size_t i = 0; i < s->pods.cap; i++) {
+        struct idmap_slot *slot = &s->pods.slots[i];
+        struct record record = record_of(slot);
+        if (!is_of(slot, source))
+            continue;
+        record.lap = !s->lap[source];
+        memcpy(slot->data, &record, sizeof record);
+    }
 }
 
 void host_requests_listed(struct host_requests *s,
                           enum host_requests_source source)
 {
-    for (size_t i = 0; i < s->n_slots;) {
-        const struct record *r = &s->records[i];
-        if (r->host != HOST_NONE &&
-            r->source == (source == HOST_REQUESTS_ROLES) &&
-            r->lap != s->lap[source])
-            remove_at(s, i); /* another may have moved up to here */
+    for (size_t i = 0; i < s->pods.cap;) {
+        struct idmap_slot *slot = &s->pods.slots[i];
+        if (is_of(slot, source) && record_of(slot).lap != s->lap[source])
+            remove_slot(s, slot); /* another may have moved up to here */
         else
             i++;
     }
+    idmap_shrink(&s->pods);
 }
 
 size_t host_requests_n_pods(const struct host_requests *s)
 {
-    return s->n_pods;
+    return s->pods.n;
 }
 
 size_t host_requests_size(const struct host_requests *s)
 {
-    return sizeof *s + s->n_slots * sizeof *s->records +
+    return sizeof *s + s->pods.cap * sizeof *s->pods.slots +
            s->hosts_cap * sizeof *s->hosts +
            s->by_name.cap * sizeof *s->by_name.slots;
 }
@@ -393,10 +328,7 @@ size_t host_requests_size(const struct host_requests *s)
 
 struct host_requests *host_requests_create(void)
 {
-    struct host_requests *s = xcalloc(1, sizeof *s);
-    s->n_slots = SLOTS_MIN;
-    s->records = slots_create(s->n_slots);
-    return s;
+    return xcalloc(1, sizeof(struct host_requests));
 }
 
 void host_requests_destroy(struct host_requests *s)
@@ -409,6 +341,6 @@ void host_requests_destroy(struct host_requests *s)
     free(s->hosts);
     free(s->free_hosts);
     free(s->changed);
-    free(s->records);
+    idmap_fini(&s->pods);
     free(s);
 }
