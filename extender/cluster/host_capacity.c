@@ -82,11 +82,8 @@ struct nodeobj {
 /* A quantity, in units of `unit` thousandths; what is none is left out. */
 static void read_amount(struct jscan *s, int64_t unit, int64_t *amount)
 {
-    struct jtext text;
     int64_t milli;
-    bool is_text = jscan_peek(s) == JKIND_STRING;
-    if ((is_text ? jscan_string(s, &text) : jscan_raw(s, &text)) &&
-        quantity_parse(text.data, text.size, &milli) && milli >= 0)
+    if (quantity_scan(s, &milli) && milli >= 0)
         *amount = milli / unit; /* what is available is rounded down */
 }
 

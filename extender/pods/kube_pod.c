@@ -58,11 +58,7 @@ static void request_raise(struct request *to, const struct request *r)
 
 static void read_quantity(struct jscan *s, void *to)
 {
-    struct jtext text;
-    if (jscan_peek(s) == JKIND_STRING ? jscan_string(s, &text)
-                                      : jscan_raw(s, &text))
-        /* what is no quantity counts as not stated */
-        (void)quantity_parse(text.data, text.size, to);
+    (void)quantity_scan(s, to); /* what is none counts as not stated */
 }
 
 /* {"cpu":"1","memory":"1Gi"} */
