@@ -3,10 +3,10 @@
 #include <time.h>
 
 #include "extender/cluster/cluster_parts.h"
-#include "extender/cluster/collection.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "lib/kube/collection.h"
 #include "lib/kube/lease.h"
 
 enum { BEAT_TEXT_MAX = KUBE_LEASE_HOLDER_MAX + 48 };

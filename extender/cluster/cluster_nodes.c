@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "extender/cluster/cluster_parts.h"
-#include "extender/cluster/collection.h"
 #include "lib/base/jrow.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
+#include "lib/kube/collection.h"
 
 enum { LABELS_MAX = 8192 }; /* bytes of the labels of one node that matter */
 

@@ -4,12 +4,12 @@
 
 #include "extender/app/app_metrics.h"
 #include "extender/cluster/cluster_parts.h"
-#include "extender/cluster/collection.h"
 #include "extender/pods/pending_demands.h"
 #include "lib/base/hash.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
+#include "lib/kube/collection.h"
 
 enum {
     PENDING_MAX = 32768,      /* demands of pods that are kept */

@@ -3,10 +3,10 @@
 
 #include "extender/app/app_metrics.h"
 #include "extender/cluster/cluster_parts.h"
-#include "extender/cluster/collection.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
+#include "lib/kube/collection.h"
 #include "model/slice/slice.h"
 
 /* One ResourceSlice as the API server has it. */
