@@ -135,13 +135,20 @@ struct owner {
     char kind[16], api[16];
     char name[sizeof((struct kube_pod *)0)->owner_name];
     char uid[sizeof((struct kube_pod *)0)->owner_uid];
+    bool controls;
 };
+
+static void read_controls(struct jscan *s, void *to)
+{
+    (void)jscan_bool(s, &((struct owner *)to)->controls); /* a fault sticks */
+}
 
 static const struct jrow owner_rows[] = {
     JROW("kind", JROW_LAX, jrow_copy, struct owner, kind),
     JROW("apiVersion", JROW_LAX, jrow_copy, struct owner, api),
     JROW("name", JROW_LAX, jrow_copy, struct owner, name),
     JROW("uid", JROW_LAX, jrow_copy, struct owner, uid),
+    CALL("controller", JKIND_TRUE, read_controls),
     JROW_END,
 };
 
@@ -150,6 +157,9 @@ static void read_owner(struct jscan *s, void *to)
     struct owner o = {0};
     struct kube_pod *pod = to;
     (void)jrow_read(s, JROW_LAX, owner_rows, &o); /* a fault sticks */
+    pod->controlled = pod->controlled || o.controls;
+    if (o.controls)
+        memcpy(pod->controller_uid, o.uid, sizeof o.uid);
     if (strcmp(o.kind, "Pod") != 0 || strcmp(o.api, "v1") != 0 || !o.uid[0] ||
         pod->owner_uid[0])
         return;

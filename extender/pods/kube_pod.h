@@ -39,8 +39,10 @@ struct kube_pod {
                        * code 0: all are */
     char node[DEMAND_NAME_MAX + 1]; /* "" not bound */
     enum pod_phase phase;
-    bool deleting;           /* metadata.deletionTimestamp is set */
-    bool gated;              /* spec.schedulingGates is not empty */
+    bool deleting;   /* metadata.deletionTimestamp is set */
+    bool gated;      /* spec.schedulingGates is not empty */
+    bool controlled; /* it has a controller, which makes it anew */
+    char controller_uid[DEMAND_UID_MAX + 1]; /* of that; "" none */
     bool unschedulable;      /* PodScheduled is False, Unschedulable: the
                               * scheduler has put it aside */
     struct jtext allocation; /* the annotation as it stands (escaped), data
