@@ -202,10 +202,27 @@ static const struct jrow metadata_rows[] = {
 
 /* --- spec and status ---------------------------------------------------- */
 
+struct gate {
+    char name[sizeof((struct kube_pod *)0)->other_gate];
+};
+
+static const struct jrow gate_rows[] = {
+    JROW("name", JROW_LAX, jrow_copy, struct gate, name),
+    JROW_END,
+};
+
 static void read_gate(struct jscan *s, void *to)
 {
-    ((struct kube_pod *)to)->gated = true;
-    (void)jscan_skip(s); /* a fault sticks */
+    struct gate gate = {0};
+    struct kube_pod *pod = to;
+    (void)jrow_read(s, JROW_LAX, gate_rows, &gate); /* a fault sticks */
+    pod->gated = true;
+    if (strcmp(gate.name, KUBE_POD_GATE) == 0)
+        pod->place_gate = true;
+    else if (!pod->other_gate[0])
+        memcpy(pod->other_gate, gate.name, sizeof gate.name);
+}
+
 }
 
 static const struct jrow spec_rows[] = {
@@ -444,4 +461,9 @@ int kube_pod_read(const char *json, size_t size,
 bool kube_pod_is_finished(const struct kube_pod *pod)
 {
     return pod->phase == POD_SUCCEEDED || pod->phase == POD_FAILED;
+}
+
+bool kube_pod_is_opened(const struct kube_pod *pod)
+{
+    return !pod->node[0] && !pod->gated && pod->allocation.data;
 }

@@ -22,6 +22,9 @@
 /* One that waker.h writes: on a pod that was refused, that there is room. */
 #define KUBE_POD_ROOM "biga.dev/Room"
 #define KUBE_POD_NO_BUDDY "BuddyFailed" /* a reason of the first */
+/* The scheduling gate of pods that Biga plans before kube-scheduler sees them
+ * (extender/gate). */
+#define KUBE_POD_GATE WORD_PLACE
 
 enum pod_phase {
     POD_PENDING,
@@ -41,6 +44,8 @@ struct kube_pod {
     enum pod_phase phase;
     bool deleting;   /* metadata.deletionTimestamp is set */
     bool gated;      /* spec.schedulingGates is not empty */
+    bool place_gate; /* KUBE_POD_GATE is among them */
+    char other_gate[DEMAND_NAME_MAX + 1]; /* another one of them; "" none */
     bool controlled; /* it has a controller, which makes it anew */
     char controller_uid[DEMAND_UID_MAX + 1]; /* of that; "" none */
     bool unschedulable;      /* PodScheduled is False, Unschedulable: the
@@ -82,5 +87,7 @@ int kube_pod_read(const char *json, size_t size,
                   struct error *err);
 /* Succeeded or Failed: its allocation is free, its node charges nothing. */
 bool kube_pod_is_finished(const struct kube_pod *pod);
+/* Not bound yet, but Biga has opened its gate: it has its allocation. */
+bool kube_pod_is_opened(const struct kube_pod *pod);
 
 #endif

@@ -62,6 +62,50 @@ Test(kube_pod, a_running_pod)
     cr_expect_not(kube_pod_is_finished(&pod));
 }
 
+static struct kube_pod read_gates(const char *gates, const char *rest)
+{
+    cleanup_free char *spec = xasprintf("\"schedulingGates\":[%s]%s", gates,
+                                        rest);
+    return read_spec(spec);
+}
+
+Test(kube_pod, gates)
+{
+    struct kube_pod pod = read_gates("{\"name\":\"biga.dev/place\"}", "");
+    cr_expect(pod.gated && pod.place_gate);
+    cr_expect_str_eq(pod.other_gate, "");
+    pod = read_gates("{\"name\":\"kueue.x-k8s.io/admission\"},"
+                     "{\"name\":\"biga.dev/place\"},{\"name\":\"c.d/e\"}",
+                     "");
+    cr_expect(pod.gated && pod.place_gate);
+    cr_expect_str_eq(pod.other_gate, "kueue.x-k8s.io/admission");
+    pod = read_gates("", "");
+    cr_expect_not(pod.gated || pod.place_gate);
+}
+
+static struct kube_pod read_allocated(const char *spec)
+{
+    cleanup_free char *json = xasprintf(
+        "{\"metadata\":{\"name\":\"a\",\"namespace\":\"b\",\"uid\":\"c\","
+        "\"annotations\":{\"biga.dev/allocation\":\"{}\"},"
+        "\"ownerReferences\":[{\"kind\":\"Job\",\"controller\":true}]},"
+        "\"spec\":{%s}}",
+        spec);
+    return read_text(json, strlen(json));
+}
+
+Test(kube_pod, is_opened_once_its_gate_is_and_until_it_is_bound)
+{
+    struct kube_pod pod = read_allocated("");
+    cr_expect(kube_pod_is_opened(&pod) && pod.controlled);
+    pod = read_allocated("\"nodeName\":\"n\"");
+    cr_expect_not(kube_pod_is_opened(&pod));
+    pod = read_allocated("\"schedulingGates\":[{\"name\":\"biga.dev/place\"}]");
+    cr_expect_not(kube_pod_is_opened(&pod));
+    pod = read_spec("");
+    cr_expect_not(kube_pod_is_opened(&pod) || pod.controlled);
+}
+
 Test(kube_pod, a_pending_pod)
 {
     size_t size;
