@@ -223,12 +223,18 @@ static void read_gate(struct jscan *s, void *to)
         memcpy(pod->other_gate, gate.name, sizeof gate.name);
 }
 
+static void read_preemption(struct jscan *s, void *to)
+{
+    struct jtext text;
+    if (jscan_string(s, &text))
+        ((struct kube_pod *)to)->never_preempts = jtext_is(&text, "Never");
 }
 
 static const struct jrow spec_rows[] = {
     TEXT("nodeName", node), /* too long: no such node */
     TEXT("schedulerName", scheduler),
     EACH("schedulingGates", read_gate),
+    CALL("preemptionPolicy", JKIND_STRING, read_preemption),
     EACH("containers", read_container),
     EACH("initContainers", read_init_container),
     WITHIN("overhead", overhead_amounts),

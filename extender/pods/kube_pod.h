@@ -48,6 +48,7 @@ struct kube_pod {
     char other_gate[DEMAND_NAME_MAX + 1]; /* another one of them; "" none */
     bool controlled; /* it has a controller, which makes it anew */
     char controller_uid[DEMAND_UID_MAX + 1]; /* of that; "" none */
+    bool never_preempts;     /* spec.preemptionPolicy is Never */
     bool unschedulable;      /* PodScheduled is False, Unschedulable: the
                               * scheduler has put it aside */
     struct jtext allocation; /* the annotation as it stands (escaped), data

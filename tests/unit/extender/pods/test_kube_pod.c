@@ -323,3 +323,12 @@ Test(kube_pod, what_the_scheduler_has_put_aside)
     cr_expect_not(unschedulable("\"type\":\"Other\",\"status\":\"False\","
                                 "\"reason\":\"Unschedulable\""));
 }
+
+Test(kube_pod, whether_it_preempts)
+{
+    cr_expect(read_spec("\"preemptionPolicy\":\"Never\"").never_preempts);
+    cr_expect_not(read_spec("\"preemptionPolicy\":\"PreemptLowerPriority\"")
+                      .never_preempts);
+    cr_expect_not(read_spec("\"preemptionPolicy\":null").never_preempts);
+    cr_expect_not(read_spec("\"containers\":[]").never_preempts);
+}
