@@ -431,7 +431,8 @@ int kube_pod_read(const char *json, size_t size,
                   struct error *err)
 {
     struct reading r = {
-        .pod = {.phase = POD_PHASE_UNKNOWN,
+        .pod = {.json = {.data = json, .size = size},
+                .phase = POD_PHASE_UNKNOWN,
                 .xpu_ready = -1,
                 .card_lost = -1,
                 .patience_s = -1},

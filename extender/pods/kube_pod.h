@@ -35,6 +35,7 @@ enum pod_phase {
 };
 
 struct kube_pod {
+    struct jtext json;    /* the whole of it; borrowed */
     struct demand demand; /* names and uid are always set */
     bool broken;          /* breaks the contract; `why` says how */
     struct error why;
