@@ -96,8 +96,11 @@ static void put_annotations(cJSON *annotations, cJSON *host,
             strncmp(a->string, "biga.dev/", 9) == 0)
             put_text(annotations, a->string, a->valuestring);
     }
-    (void)snprintf(text, sizeof text, "%d", (int)d->size);
-    put_text(annotations, "biga.dev/size", text);
+    cJSON_DeleteItemFromObjectCaseSensitive(annotations, "biga.dev/size");
+    if (d->size > 1) { /* else the index of a pair may be any */
+        (void)snprintf(text, sizeof text, "%d", (int)d->size);
+        put_text(annotations, "biga.dev/size", text);
+    }
     if (d->gpus) {
         (void)snprintf(text, sizeof text, "%u", d->gpus);
         put_new_text(annotations, "biga.dev/gpus", text);

@@ -128,3 +128,31 @@ Test(buddy, keeps_the_scheduler_of_the_template)
                  0, "%s", err.text);
     cr_assert_not_null(strstr(str_text(&out), "\"schedulerName\":\"theirs\""));
 }
+
+/* The pairs of a job without a size are placed one by one, whatever their
+ * index. */
+Test(buddy, is_of_a_job_without_a_size)
+{
+    static const char host[] =
+        "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"h-3\",\"uid\":\"hu\","
+        "\"labels\":{\"biga.dev/role\":\"host\",\"biga.dev/job\":\"j\","
+        "\"biga.dev/pair\":\"3\"},\"annotations\":{\"biga.dev/buddy\":\"t\"}},"
+        "\"spec\":{\"containers\":[{}]}}";
+    struct error err = {0};
+    struct demand_config config;
+    struct kube_pod xpu;
+    cleanup_str struct str out = STR_INIT(1 << 16);
+    demand_config_default(&config);
+    cr_assert_eq(compose(host,
+                         TEMPLATE("{\"uid\":\"x\",\"annotations\":{"
+                                  "\"biga.dev/size\":\"2\"}}",
+                                  SPEC),
+                         &out, &err),
+                 0, "%s", err.text);
+    cleanup_free char *given = xasprintf("{\"metadata\":{\"uid\":\"xu\",%s",
+                                         str_text(&out) + 13);
+    cr_assert_eq(kube_pod_read(given, strlen(given), &config, &xpu, &err), 0);
+    cr_assert_not(xpu.broken, "%s", xpu.why.text);
+    cr_expect_eq(xpu.demand.pair, 3);
+    cr_expect_eq(xpu.demand.size, 1);
+}
