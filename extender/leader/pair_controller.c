@@ -109,6 +109,7 @@ static int post_buddy(struct pair_controller *p,
         .template = str_text(&p->other.body),
         .template_size = p->other.body.size,
         .name = a->made,
+        .in_cluster = true,
     };
     int r = buddy_compose(&in, &body, err);
     if (r < 0)

@@ -117,6 +117,86 @@ static void put_annotations(cJSON *annotations, cJSON *host,
     put_new_text(annotations, "biga.dev/cards", text);
 }
 
+/* --- its door ------------------------------------------------------------ */
+
+static bool asks_by_resources(cJSON *container)
+{
+    static const char *const maps[] = {"requests", "limits"};
+    cJSON *resources = member(container, "resources");
+    for (size_t i = 0; i < ARRAY_LEN(maps); i++) {
+        const cJSON *amount;
+        cJSON_ArrayForEach(amount, member(resources, maps[i]))
+        {
+            if (strncmp(amount->string, "biga.dev/", 9) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Did kube-scheduler ask Biga about the pod?  It does so for resources
+ * biga.dev/… alone, and without its configuration refuses these. */
+static bool is_asked_about(cJSON *spec)
+{
+    static const char *const lists[] = {"containers", "initContainers"};
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        cJSON *container;
+        cJSON_ArrayForEach(container, member(spec, lists[i]))
+        {
+            if (asks_by_resources(container))
+                return true;
+        }
+    }
+    return false;
+}
+
+static cJSON *find_gate(cJSON *gates)
+{
+    cJSON *gate;
+    cJSON_ArrayForEach(gate, gates)
+    {
+        const cJSON *name = member(gate, "name");
+        if (cJSON_IsString(name) && strcmp(name->valuestring, WORD_PLACE) == 0)
+            return gate;
+    }
+    return NULL;
+}
+
+/* Does the host pod come by the gate?  One whose gate is open has its place by
+ * it when nobody else can have given that. */
+static bool is_gated(cJSON *host)
+{
+    cJSON *spec = member(host, "spec");
+    const cJSON *given = member(member(member(host, "metadata"), "annotations"),
+                                WORD_ALLOCATION);
+    return find_gate(member(spec, "schedulingGates")) ||
+           (cJSON_IsString(given) && !is_asked_about(spec));
+}
+
+/* The xPU pod goes through the door of its host pod; other gates stay. */
+static int put_gate(cJSON *spec, bool gated, struct error *err)
+{
+    cJSON *gates = member(spec, "schedulingGates");
+    if (gates && !cJSON_IsArray(gates) && !cJSON_IsNull(gates))
+        return error_set(err, EINVAL,
+                         "template.spec.schedulingGates: must be a list");
+    if (!cJSON_IsArray(gates)) {
+        cJSON_DeleteItemFromObjectCaseSensitive(spec, "schedulingGates");
+        gates = NULL;
+    }
+    cJSON *gate = find_gate(gates);
+    if (!gated && gate)
+        cJSON_Delete(cJSON_DetachItemViaPointer(gates, gate));
+    if (!gated || gate)
+        return 0;
+    if (!gates)
+        gates = cJSON_AddArrayToObject(spec, "schedulingGates");
+    gate = cJSON_CreateObject();
+    put_text(gate, "name", WORD_PLACE);
+    (void)cJSON_AddItemToArray(gates, gate);
+    return 0;
+}
+
 static void put_owner(cJSON *metadata, const struct demand *d)
 {
     cJSON_DeleteItemFromObjectCaseSensitive(metadata, "ownerReferences");
@@ -157,6 +237,8 @@ static int compose(const struct buddy_input *in, cJSON *host, cJSON *template,
         r = check_labels(labels, err);
     if (r == 0)
         r = check_spec(spec, err);
+    if (r == 0)
+        r = put_gate(spec, in->in_cluster && is_gated(host), err);
     if (r < 0)
         return r;
     drop_identity(metadata);

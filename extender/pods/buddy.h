@@ -22,6 +22,7 @@ struct buddy_input {
     const char *template; /* the PodTemplate's JSON */
     size_t template_size;
     const char *name; /* of the xPU pod */
+    bool in_cluster;  /* there are gates; without Kubernetes there are none */
 };
 
 /* The pod for POST.  -EINVAL when the template cannot be used: it names the

@@ -39,7 +39,8 @@ static int compose(const char *host, const char *template, struct str *out,
                                    .pod = &pod,
                                    .template = template,
                                    .template_size = strlen(template),
-                                   .name = "solver-3-xpu"};
+                                   .name = "solver-3-xpu",
+                                   .in_cluster = true};
     return buddy_compose(&in, out, err);
 }
 
@@ -155,4 +156,69 @@ Test(buddy, is_of_a_job_without_a_size)
     cr_assert_not(xpu.broken, "%s", xpu.why.text);
     cr_expect_eq(xpu.demand.pair, 3);
     cr_expect_eq(xpu.demand.size, 1);
+}
+
+/* --- its door --------------------------------------------------------------- */
+
+/* A host pod with these annotations, members of its spec and resources. */
+static char *host_of(const char *annotations, const char *spec,
+                     const char *resources)
+{
+    return xasprintf("{\"metadata\":{\"namespace\":\"ns\",\"name\":\"h\","
+                     "\"uid\":\"hu\",\"labels\":{\"biga.dev/role\":\"host\"},"
+                     "\"annotations\":{\"biga.dev/buddy\":\"worker\"%s}},"
+                     "\"spec\":{%s\"containers\":[{\"resources\":{%s}}]}}",
+                     annotations, spec, resources);
+}
+
+#define GIVEN ",\"biga.dev/allocation\":\"{}\""
+#define GATES(names) "\"schedulingGates\":[" names "],"
+#define GATE(name) "{\"name\":\"" name "\"}"
+#define CARD "\"limits\":{\"biga.dev/card\":\"1\"}"
+#define PLACE GATE("biga.dev/place")
+
+Test(buddy, goes_through_the_door_of_its_host_pod)
+{
+    static const struct {
+        const char *annotations, *spec, *resources, *template, *gates;
+    } cases[] = {
+        /* kube-scheduler asks about it */
+        {"", "", CARD, "", NULL},
+        {GIVEN, "\"nodeName\":\"n\",", CARD, "", NULL},
+        {GIVEN, "\"nodeName\":\"n\",", CARD, GATES(PLACE), "[]"},
+        /* it waits at the gate */
+        {"", GATES(PLACE), "", "", "[" PLACE "]"},
+        {"", GATES(GATE("kueue") "," PLACE), CARD, "", "[" PLACE "]"},
+        {"", GATES(PLACE), "", GATES(PLACE), "[" PLACE "]"},
+        {"", GATES(PLACE), "", GATES(GATE("x")), "[" GATE("x") "," PLACE "]"},
+        {"", GATES(PLACE), "", "\"schedulingGates\":null,", "[" PLACE "]"},
+        /* it has come through it */
+        {GIVEN, "", "\"limits\":{\"cpu\":\"1\"}", "", "[" PLACE "]"},
+        {GIVEN, "\"nodeName\":\"n\",", "", "", "[" PLACE "]"},
+        /* others' gates are theirs; somebody has opened it */
+        {"", GATES(GATE("kueue")), "", "", NULL},
+        {"", "", "", "", NULL},
+        {"", "", "", GATES(GATE("x")), "[" GATE("x") "]"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct error err = {0};
+        cleanup_str struct str out = STR_INIT(1 << 16);
+        cleanup_with(json) cJSON *made = NULL;
+        cleanup_free char *host = host_of(cases[i].annotations, cases[i].spec,
+                                          cases[i].resources);
+        cleanup_free char *template = xasprintf(
+            TEMPLATE("{}", "{%s\"containers\":[{}]}"), cases[i].template);
+        cr_assert_eq(compose(host, template, &out, &err), 0, "%zu: %s", i,
+                     err.text);
+        cr_assert_eq(json_parse(out.data, out.size, &made, &err), 0);
+        const cJSON *gates = cJSON_GetObjectItem(
+            cJSON_GetObjectItem(made, "spec"), "schedulingGates");
+        cleanup_free char *text = gates ? cJSON_PrintUnformatted(gates) : NULL;
+        if (cases[i].gates)
+            cr_expect_str_eq(text ? text : "", cases[i].gates, "%zu", i);
+        else
+            cr_expect_null(text, "%zu", i);
+    }
+    refused(TEMPLATE("{}", "{\"schedulingGates\":{},\"containers\":[{}]}"),
+            "template.spec.schedulingGates: must be a list");
 }
