@@ -77,22 +77,31 @@ static void put_labels(cJSON *labels, const struct demand *d)
     put_text(labels, "biga.dev/pair", pair);
 }
 
-/* The contract's annotations of the host pod speak of the pair, so the xPU pod
- * says the same. */
+/* Annotations of a pod that are its own. */
+static const char *const own[] = {WORD_ALLOCATION, "biga.dev/buddy",
+                                  "biga.dev/card", "biga.dev/card-cores",
+                                  "biga.dev/card-memory-mib"};
+
+static bool is_own(const char *key)
+{
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        if (strcmp(key, own[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The contract's other annotations of the host pod speak of the pair, so the
+ * xPU pod says the same. */
 static void put_annotations(cJSON *annotations, cJSON *host,
                             const struct demand *d)
 {
-    static const char *const own[] = {"biga.dev/allocation", "biga.dev/buddy"};
     char text[32];
     const cJSON *a;
-    for (size_t i = 0; i < ARRAY_LEN(own); i++)
-        cJSON_DeleteItemFromObjectCaseSensitive(annotations, own[i]);
+    cJSON_DeleteItemFromObjectCaseSensitive(annotations, WORD_ALLOCATION);
+    cJSON_DeleteItemFromObjectCaseSensitive(annotations, "biga.dev/buddy");
     cJSON_ArrayForEach(a, member(member(host, "metadata"), "annotations"))
     {
-        bool is_own = false;
-        for (size_t i = 0; i < ARRAY_LEN(own); i++)
-            is_own |= strcmp(a->string, own[i]) == 0;
-        if (!is_own && cJSON_IsString(a) &&
+        if (!is_own(a->string) && cJSON_IsString(a) &&
             strncmp(a->string, "biga.dev/", 9) == 0)
             put_text(annotations, a->string, a->valuestring);
     }

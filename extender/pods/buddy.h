@@ -4,8 +4,9 @@
  * The template's labels, annotations and spec are kept; what makes it the host
  * pod's pair is put over them: role, job and pair as labels, the host pod's
  * annotations biga.dev/… (and biga.dev/gpus, cpus, memory-mib for what it
- * requests), its schedulerName unless the template has one, and an owner
- * reference, so that Kubernetes removes it with the host pod. */
+ * requests) but those that are a pod's own (biga.dev/card…), its schedulerName
+ * unless the template has one, its gate biga.dev/place, and an owner reference,
+ * so that Kubernetes removes it with the host pod. */
 #ifndef BIGA_EXTENDER_PODS_BUDDY_H
 #define BIGA_EXTENDER_PODS_BUDDY_H
 

@@ -222,3 +222,32 @@ Test(buddy, goes_through_the_door_of_its_host_pod)
     refused(TEMPLATE("{}", "{\"schedulingGates\":{},\"containers\":[{}]}"),
             "template.spec.schedulingGates: must be a list");
 }
+
+/* What a pod asks of cards is its own, however it says it. */
+Test(buddy, keeps_what_its_template_asks_of_cards)
+{
+    struct error err = {0};
+    struct demand_config config;
+    struct kube_pod xpu;
+    cleanup_str struct str out = STR_INIT(1 << 16);
+    demand_config_default(&config);
+    cleanup_free char *host = host_of(",\"biga.dev/card\":\"2\","
+                                      "\"biga.dev/card-cores\":\"8\"",
+                                      GATES(PLACE), "");
+    cr_assert_eq(compose(host,
+                         TEMPLATE("{\"uid\":\"x\",\"annotations\":{"
+                                  "\"biga.dev/card\":\"1\","
+                                  "\"biga.dev/card-memory-mib\":\"64\"}}",
+                                  "{\"containers\":[{}]}"),
+                         &out, &err),
+                 0, "%s", err.text);
+    cleanup_free char *given = xasprintf("{\"metadata\":{\"uid\":\"xu\",%s",
+                                         str_text(&out) + 13);
+    cr_assert_eq(kube_pod_read(given, strlen(given), &config, &xpu, &err), 0);
+    cr_assert_not(xpu.broken, "%s", xpu.why.text);
+    cr_expect(xpu.gated);
+    cr_expect_eq(xpu.demand.cards, 1);
+    cr_expect_eq(xpu.demand.pair_cards, 2);
+    cr_expect_eq(xpu.demand.card_cores, 0);
+    cr_expect_eq(xpu.demand.card_memory_mib, 64);
+}
