@@ -84,3 +84,135 @@ bool claim_use_is_same(const struct claim_use *a, const struct claim_use *b)
         same = strcmp(a->pods[i], b->pods[i]) == 0;
     return same;
 }
+
+/* --- lists --------------------------------------------------------------- */
+
+DEFINE_REF(claim_list_ref, struct claim_list)
+
+void claim_list_unref(struct claim_list *l)
+{
+    if (!l || !refs_drop(&l->refs))
+        return;
+    for (size_t i = 0; i < l->n; i++)
+        claim_use_unref(l->items[i]);
+    free(l);
+}
+
+static struct claim_list *list_create(size_t room)
+{
+    struct claim_list *l = xcalloc(1, sizeof *l + room * sizeof l->items[0]);
+    atomic_init(&l->refs, 1);
+    return l;
+}
+
+struct claim_list *claim_list_with(const struct claim_list *l,
+                                   struct claim_use *c)
+{
+    size_t n = l ? l->n : 0, at = 0;
+    struct claim_list *with = list_create(n + 1);
+    for (; at < n && strcmp(l->items[at]->key, c->key) < 0; at++)
+        with->items[with->n++] = claim_use_ref(l->items[at]);
+    with->items[with->n++] = claim_use_ref(c);
+    if (at < n && strcmp(l->items[at]->key, c->key) == 0)
+        at++;
+    for (; at < n; at++)
+        with->items[with->n++] = claim_use_ref(l->items[at]);
+    return with;
+}
+
+struct claim_list *claim_list_without(const struct claim_list *l,
+                                      const char *key)
+{
+    if (!l)
+        return NULL;
+    struct claim_list *without = list_create(l->n);
+    for (size_t i = 0; i < l->n; i++)
+        if (strcmp(l->items[i]->key, key) != 0)
+            without->items[without->n++] = claim_use_ref(l->items[i]);
+    if (without->n)
+        return without;
+    claim_list_unref(without);
+    return NULL;
+}
+
+/* --- nodes that are not known ------------------------------------------- */
+
+struct claim_table {
+    atomic_uint refs;
+    struct strmap map; /* struct named_claims, by node */
+};
+
+struct named_claims {
+    struct claim_list *list;
+    char node[];
+};
+
+static void named_free(void *value)
+{
+    struct named_claims *x = value;
+    if (x)
+        claim_list_unref(x->list);
+    free(x);
+}
+
+DEFINE_REF(claim_table_ref, struct claim_table)
+
+void claim_table_unref(struct claim_table *t)
+{
+    if (!t || !refs_drop(&t->refs))
+        return;
+    strmap_fini_with(&t->map, named_free);
+    free(t);
+}
+
+struct claim_list *claim_table_get(const struct claim_table *t,
+                                   const char *node)
+{
+    const struct named_claims *x = t ? strmap_get(&t->map, node) : NULL;
+    return x ? x->list : NULL;
+}
+
+static void table_put(struct claim_table *t, const char *node,
+                      struct claim_list *list)
+{
+    size_t size = strlen(node) + 1;
+    struct named_claims *x = xmalloc(sizeof *x + size);
+    x->list = claim_list_ref(list);
+    memcpy(x->node, node, size);
+    named_free(strmap_put(&t->map, x->node, x));
+}
+
+/* The table as the caller's own: nobody can take a reference to one that only
+ * he refers to. */
+static struct claim_table *own_table(struct claim_table **table)
+{
+    struct claim_table *old = *table;
+    size_t pos = 0;
+    const struct named_claims *x;
+    if (old && atomic_load_explicit(&old->refs, memory_order_acquire) == 1)
+        return old;
+    struct claim_table *t = xcalloc(1, sizeof *t);
+    atomic_init(&t->refs, 1);
+    while (old && (x = strmap_next(&old->map, &pos)))
+        table_put(t, x->node, x->list);
+    claim_table_unref(old);
+    *table = t;
+    return t;
+}
+
+void claim_table_set(struct claim_table **table, const char *node,
+                     struct claim_list *list)
+{
+    if (claim_table_get(*table, node) == list)
+        return;
+    struct claim_table *t = own_table(table);
+    if (list) {
+        table_put(t, node, list);
+        return;
+    }
+    named_free(strmap_remove(&t->map, node));
+    if (t->map.n == 0) {
+        claim_table_unref(t);
+        *table = NULL;
+    }
+}

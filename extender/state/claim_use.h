@@ -65,4 +65,32 @@ void claim_use_add_pod(struct claim_use *c, const char *uid); /* once */
 bool claim_use_is_of(const struct claim_use *c, const char *uid);
 bool claim_use_is_same(const struct claim_use *a, const struct claim_use *b);
 
+/* --- all of one node: ordered by key, immutable, ref-counted ------------- */
+struct claim_list {
+    atomic_uint refs;
+    size_t n;
+    struct claim_use *items[];
+};
+struct claim_list *claim_list_ref(struct claim_list *l);
+void claim_list_unref(struct claim_list *l); /* NULL allowed */
+/* A new list with the claim (a reference is taken; one of an equal key is
+ * replaced), or without the one of that key, NULL when it is empty.  `l` may
+ * be NULL, and is unchanged. */
+struct claim_list *claim_list_with(const struct claim_list *l,
+                                   struct claim_use *c);
+struct claim_list *claim_list_without(const struct claim_list *l,
+                                      const char *key);
+
+/* --- those on nodes that are not known: ref-counted ---------------------- */
+struct claim_table;
+struct claim_table *claim_table_ref(struct claim_table *t);
+void claim_table_unref(struct claim_table *t); /* NULL allowed */
+/* Borrowed; NULL: none. */
+struct claim_list *claim_table_get(const struct claim_table *t,
+                                   const char *node);
+/* Set a node's list (a reference is taken; NULL: none); the table is made,
+ * copied or dropped as needed. */
+void claim_table_set(struct claim_table **table, const char *node,
+                     struct claim_list *list);
+
 #endif
