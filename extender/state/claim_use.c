@@ -216,3 +216,92 @@ void claim_table_set(struct claim_table **table, const char *node,
         *table = NULL;
     }
 }
+
+/* --- what is foreign ----------------------------------------------------- */
+
+static bool is_pci(const struct claim_pci *pci, const struct device *d)
+{
+    if (!d->has_pci)
+        return false;
+    if (pci->by_root)
+        return d->root_domain == pci->root_domain &&
+               d->root_bus == pci->root_bus;
+    return pci_addr_compare(&pci->pci, &d->pci) == 0;
+}
+
+static uint16_t card_bits(const struct topo *topo, const char *id)
+{
+    size_t first = 0, n = topo_count(topo, DEVICE_CARD, &first);
+    for (size_t i = 0; i < n && i < TOPO_CARDS_MAX; i++)
+        if (strcmp(topo_device(topo, first + i)->id, id) == 0)
+            return (uint16_t)(1U << i);
+    return 0;
+}
+
+static uint16_t gpu_bits(const struct topo *topo, const struct claim_pci *pci)
+{
+    size_t first = 0, n = topo_count(topo, DEVICE_GPU, &first);
+    uint16_t bits = 0;
+    for (size_t i = 0; i < n && i < TOPO_GPUS_MAX; i++)
+        if (is_pci(pci, topo_device(topo, first + i)))
+            bits |= (uint16_t)(1U << i);
+    return bits;
+}
+
+/* What an allocation names. */
+static uint16_t given_bits(const struct topo *topo, enum device_kind kind,
+                           const struct allocation *a)
+{
+    size_t n_ids = kind == DEVICE_CARD ? a->n_cards : a->n_gpus;
+    size_t first = 0, n = topo_count(topo, kind, &first);
+    uint16_t bits = 0;
+    for (size_t i = 0; i < n && i < 16; i++)
+        for (size_t k = 0; k < n_ids; k++)
+            if (strcmp(kind == DEVICE_CARD ? a->cards[k] : a->gpus[k],
+                       topo_device(topo, first + i)->id) == 0)
+                bits |= (uint16_t)(1U << i);
+    return bits;
+}
+
+static bool rest_read(const struct claim_use *c, const struct topo *topo,
+                      uint16_t given_cards, uint16_t given_gpus,
+                      struct claim_rest *ret)
+{
+    *ret = (struct claim_rest){.claim = c};
+    for (size_t i = 0; i < c->n_cards; i++) {
+        uint16_t bit = card_bits(topo, c->cards[i].id);
+        bit &= (uint16_t)~given_cards;
+        ret->cards |= bit;
+        ret->whole |= c->cards[i].whole ? bit : 0;
+    }
+    for (size_t i = 0; i < c->n_gpus; i++) {
+        uint16_t bits = gpu_bits(topo, &c->gpus[i]);
+        /* one of that root is the allocation's: it is this */
+        bool given = bits & given_gpus;
+        ret->gpus |= given ? 0 : bits;
+    }
+    return ret->cards || ret->gpus;
+}
+
+struct claim_rest *claim_rests(const struct claim_list *l,
+                               const struct topo *topo,
+                               const struct allocation *const *allocations,
+                               size_t n, size_t *ret_n)
+{
+    *ret_n = 0;
+    if (!l || !topo)
+        return NULL;
+    struct claim_rest *rests = xcalloc(l->n, sizeof *rests);
+    for (size_t i = 0; i < l->n; i++) {
+        uint16_t cards = 0, gpus = 0;
+        for (size_t k = 0; k < n; k++) {
+            const struct allocation *a = allocations[k];
+            if (!claim_use_is_of(l->items[i], a->demand.uid))
+                continue;
+            cards |= given_bits(topo, DEVICE_CARD, a);
+            gpus |= given_bits(topo, DEVICE_GPU, a);
+        }
+        *ret_n += rest_read(l->items[i], topo, cards, gpus, &rests[*ret_n]);
+    }
+    return rests;
+}

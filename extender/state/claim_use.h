@@ -93,4 +93,19 @@ struct claim_list *claim_table_get(const struct claim_table *t,
 void claim_table_set(struct claim_table **table, const char *node,
                      struct claim_list *list);
 
+/* --- what of it is foreign ----------------------------------------------- */
+
+/* The devices of a claim, by bit of a topology's order, that no allocation of
+ * its pods names. */
+struct claim_rest {
+    const struct claim_use *claim; /* borrowed from the list */
+    uint16_t cards, whole, gpus;   /* whole: those of its cards */
+};
+/* Those of a list that have any on this node, in the caller's array (NULL:
+ * none). */
+struct claim_rest *claim_rests(const struct claim_list *l,
+                               const struct topo *topo,
+                               const struct allocation *const *allocations,
+                               size_t n, size_t *ret_n);
+
 #endif
