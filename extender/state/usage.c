@@ -163,6 +163,31 @@ static void charge_cpus(const struct allocation *a, struct node_state *state)
         node_state_take_cpus(state, a->numa, a->demand.cpu_milli);
 }
 
+/* Nobody of ours: it is in no pair. */
+static void charge_claim(const struct claim_rest *rest, const struct topo *topo,
+                         struct node_state *state)
+{
+    const struct claim_use *c = rest->claim;
+    size_t first = 0;
+    (void)topo_count(topo, DEVICE_CARD, &first);
+    for (unsigned bits = rest->cards; bits; bits &= bits - 1) {
+        unsigned i = (unsigned)__builtin_ctz(bits);
+        const char *id = topo_device(topo, first + i)->id;
+        for (size_t k = 0; k < c->n_cards; k++) {
+            if (strcmp(c->cards[k].id, id) != 0)
+                continue;
+            state->free_cores[i] = take(state->free_cores[i],
+                                        c->cards[k].cores);
+            state->free_memory_mib[i] = take(state->free_memory_mib[i],
+                                             c->cards[k].memory_mib);
+        }
+    }
+    state->closed |= rest->whole;
+    state->occupied |= rest->cards;
+    state->shared |= rest->cards;
+    state->gpus_used |= rest->gpus;
+}
+
 uint16_t usage_unsized(const struct topo *topo)
 {
     size_t first = 0;
@@ -201,8 +226,13 @@ static void count_pairs(const struct usage *at, const struct demand *asking,
     const char *own = asking_pair(asking, key);
     memset(ret_state, 0, sizeof *ret_state);
     node_state_init(ret_state, at->topo, at->shape);
-    if (at->n == 0)
+    for (size_t i = 0; i < at->n_claims; i++)
+        if (!asking || !claim_use_is_of(at->claims[i].claim, asking->uid))
+            charge_claim(&at->claims[i], at->topo, ret_state);
+    if (at->n == 0) {
+        ret_state->closed |= ret_state->shared & usage_unsized(at->topo);
         return;
+    }
 
     cleanup_free const struct allocation **by_pair =
         xmemdup(at->allocations, at->n * sizeof(*by_pair));
@@ -245,13 +275,22 @@ static bool same_service(const struct policy_service *a,
            strcmp(a->namespace, b->namespace) == 0;
 }
 
+/* Cards that a claim has whole. */
+static uint16_t claimed_cards(const struct usage *at)
+{
+    uint16_t cards = 0;
+    for (size_t i = 0; i < at->n_claims; i++)
+        cards |= at->claims[i].whole;
+    return cards;
+}
+
 /* What a service's pods have of one card.  True when somebody else has the
  * card alone. */
 static bool add_used(const struct usage *at, unsigned card,
                      struct usage_share *share)
 {
     uint64_t cores = 0, memory = 0;
-    bool blocked = false;
+    bool blocked = claimed_cards(at) >> card & 1;
     for (size_t i = 0; i < at->n; i++) {
         const struct allocation *a = at->allocations[i];
         bool own = is_service(share->service, &a->demand);
@@ -310,7 +349,7 @@ static void settle_share(struct usage_share *share, bool blocked,
 /* Cards that somebody has alone. */
 static uint16_t exclusive_cards(const struct usage *at)
 {
-    uint16_t cards = 0;
+    uint16_t cards = claimed_cards(at);
     for (size_t i = 0; i < at->n; i++)
         if (at->allocations[i]->demand.exclusive)
             cards |= usage_cards(at->topo, at->allocations[i]);

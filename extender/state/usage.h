@@ -6,7 +6,8 @@
  * service) has stated a need yet is closed to others: an unknown need is not
  * a small one.  So is a card of unknown size once anyone has it.  An
  * exclusive pod closes its cards.  Devices that are no longer there are left
- * out.
+ * out.  What a foreign claim (claim_use.h) has of a card is taken off as a
+ * pod's; a whole card is closed.
  *
  * A service's declared share (model/decide/policy.h) is taken off before anybody
  * else sees the card, as far as the service's own pods do not have it
@@ -20,6 +21,7 @@
 #include <stdint.h>
 
 #include "extender/state/allocation.h"
+#include "extender/state/claim_use.h"
 #include "model/decide/decide.h"
 #include "model/decide/policy.h"
 
@@ -31,13 +33,15 @@ struct usage {
     const struct policy *policy; /* NULL: none */
     const struct allocation *const *allocations;
     size_t n;
+    const struct claim_rest *claims; /* foreign */
+    size_t n_claims;
 };
 
 /* What is left for anyone (`asking` NULL), or as a pod sees it: what its
  * pair's host pod holds is not counted, nor is the closing, sharing and
  * occupying by its pair; to a host pod its xPU pods do not count, since what
  * it asks of a card is for them; to a service's pod its own share does
- * not. */
+ * not, nor to any pod what its own claims have. */
 void usage_state(const struct usage *u, const struct demand *asking,
                  struct node_state *ret_state);
 
