@@ -73,6 +73,10 @@ struct node *node_derive(const struct node *old)
                                  old->n_allocations * sizeof(void *));
     for (size_t i = 0; i < n->n_allocations; i++)
         (void)allocation_ref(n->allocations[i]);
+    n->claims = old->claims ? claim_list_ref(old->claims) : NULL;
+    n->n_rests = old->n_rests;
+    if (old->n_rests)
+        n->rests = xmemdup(old->rests, old->n_rests * sizeof *n->rests);
     return n;
 }
 
@@ -90,6 +94,8 @@ void node_unref(struct node *n)
     if (!n || !refs_drop(&n->refs))
         return;
     node_drop_allocations(n);
+    claim_list_unref(n->claims);
+    free(n->rests);
     topo_unref(n->topo);
     liveness_unref(n->liveness);
     free(n->name);
@@ -102,6 +108,16 @@ void node_set_allocations(struct node *n, struct allocation **list,
     node_drop_allocations(n);
     n->allocations = list;
     n->n_allocations = n_list;
+}
+
+void node_set_claims(struct node *n, struct claim_list *claims)
+{
+    struct claim_list *old = n->claims;
+    n->claims = claims ? claim_list_ref(claims) : NULL;
+    free(n->rests); /* they borrow from the old ones */
+    n->rests = NULL;
+    n->n_rests = 0;
+    claim_list_unref(old);
 }
 
 void node_set_shape(struct node *n, const struct shape *shape)
@@ -120,6 +136,8 @@ void node_usage(const struct node *n, const struct policy *policy,
         .policy = policy,
         .allocations = (const struct allocation *const *)n->allocations,
         .n = n->n_allocations,
+        .claims = n->rests,
+        .n_claims = n->n_rests,
     };
 }
 
@@ -147,6 +165,10 @@ void node_recount(struct node *n, const struct policy *policy)
     struct usage usage;
     if (!n->topo)
         return;
+    free(n->rests);
+    n->rests = claim_rests(n->claims, n->topo,
+                           (const struct allocation *const *)n->allocations,
+                           n->n_allocations, &n->n_rests);
     node_usage(n, policy, &usage);
     usage_state(&usage, NULL, &n->state);
 }
@@ -222,6 +244,7 @@ struct snapshot *snapshot_copy(const struct snapshot *s)
         copy->rooms[i] = s->rooms[i] ? room_page_ref(s->rooms[i]) : NULL;
     }
     copy->unplaced = s->unplaced ? room_table_ref(s->unplaced) : NULL;
+    copy->claims = s->claims ? claim_table_ref(s->claims) : NULL;
     copy->roster = roster_ref(s->roster);
     copy->states = state_intern_ref(s->states);
     copy->allocations = alloc_index_ref(s->allocations);
@@ -248,6 +271,7 @@ void snapshot_unref(struct snapshot *s)
         return;
     snapshot_drop_pages(s);
     room_table_unref(s->unplaced);
+    claim_table_unref(s->claims);
     roster_unref(s->roster);
     alloc_index_unref(s->allocations);
     state_intern_unref(s->states);

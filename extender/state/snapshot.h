@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "extender/state/allocation.h"
+#include "extender/state/claim_use.h"
 #include "extender/state/moving_pods.h"
 #include "extender/state/namespace_use.h"
 #include "extender/state/state_intern.h"
@@ -63,6 +64,9 @@ struct node {
     struct node_state state;   /* what is left, all allocations taken off */
     struct allocation **allocations; /* on this node, by pod key */
     size_t n_allocations;
+    struct claim_list *claims; /* on this node; NULL: none */
+    struct claim_rest *rests;  /* those of them that are foreign */
+    size_t n_rests;
     struct liveness *liveness;
 };
 
@@ -88,6 +92,7 @@ struct snapshot {
     struct node_page **pages;
     struct room_page **rooms;    /* NULL items: of none of these nodes known */
     struct room_table *unplaced; /* NULL: none */
+    struct claim_table *claims;  /* of nodes that are not here; NULL: none */
     struct roster *roster;
     struct state_intern *states;
     struct alloc_index *allocations;

@@ -44,8 +44,10 @@ void node_set_allocations(struct node *n, struct allocation **list,
                           size_t n_list);
 /* The same shape, as interned elsewhere. */
 void node_set_shape(struct node *n, const struct shape *shape);
-/* Bring the state up to date with topology, shape and allocations; `policy`
- * may be NULL. */
+/* Set the claims (a reference is taken; NULL: none). */
+void node_set_claims(struct node *n, struct claim_list *claims);
+/* Bring the state, and what is foreign, up to date with topology, shape,
+ * allocations and claims; `policy` may be NULL. */
 void node_recount(struct node *n, const struct policy *policy);
 /* The state id that a page shows for the node. */
 uint32_t node_state_id(const struct node *n, struct state_intern *states);
