@@ -153,8 +153,11 @@ void draft_put_node(struct draft *d, const struct node_update *update)
     const struct node *old = draft_node(d, update->name);
     struct node *n = old ? node_derive(old)
                          : node_create(update->name, update->heard_ms);
-    if (!old)
+    if (!old) {
         node_find_allocations(n, d->next->allocations);
+        node_set_claims(n, claim_table_get(d->next->claims, update->name));
+        claim_table_set(&d->next->claims, update->name, NULL);
+    }
     n->status = update->status;
     n->epoch = update->epoch;
     size_t size = strnlen(update->hash, sizeof n->hash - 1);
@@ -187,6 +190,9 @@ void draft_set_status(struct draft *d, const char *name,
 void draft_remove_node(struct draft *d, const char *name)
 {
     int32_t slot = draft_slot(d, name);
+    const struct node *old = draft_node(d, name);
+    if (old && old->claims)
+        claim_table_set(&d->next->claims, name, old->claims);
     if (slot != NODE_NONE && slot_node(d, slot))
         draft_set_slot(d, slot, NULL);
     node_unref(strmap_remove(&d->added, name));
@@ -276,6 +282,42 @@ const struct allocation *draft_find_allocation(const struct draft *d,
                                                const char *name)
 {
     return alloc_index_find(d->next->allocations, namespace, name);
+}
+
+/* --- claims ------------------------------------------------------------ */
+
+static struct claim_list *draft_claims(const struct draft *d, const char *name)
+{
+    const struct node *n = draft_node(d, name);
+    return n ? n->claims : claim_table_get(d->next->claims, name);
+}
+
+/* Takes over the reference. */
+static void draft_set_claims(struct draft *d, const char *name,
+                             struct claim_list *claims)
+{
+    const struct node *old = draft_node(d, name);
+    if (old) {
+        struct node *n = node_derive(old);
+        node_set_claims(n, claims);
+        node_recount(n, d->next->policy);
+        draft_set_node(d, n);
+    } else {
+        claim_table_set(&d->next->claims, name, claims);
+    }
+    claim_list_unref(claims);
+}
+
+void draft_put_claim(struct draft *d, struct claim_use *claim)
+{
+    const struct claim_list *old = draft_claims(d, claim->node);
+    draft_set_claims(d, claim->node, claim_list_with(old, claim));
+}
+
+void draft_drop_claim(struct draft *d, const struct claim_use *claim)
+{
+    const struct claim_list *old = draft_claims(d, claim->node);
+    draft_set_claims(d, claim->node, claim_list_without(old, claim->key));
 }
 
 /* --- becoming a snapshot ----------------------------------------------- */

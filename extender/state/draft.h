@@ -61,6 +61,12 @@ const struct allocation *draft_find_allocation(const struct draft *d,
                                                const char *namespace,
                                                const char *name);
 
+/* What a claim has of its node, or (by its key and node) has no longer; the
+ * node's state follows.  Of a node that is not there it is remembered until it
+ * comes. */
+void draft_put_claim(struct draft *d, struct claim_use *claim);
+void draft_drop_claim(struct draft *d, const struct claim_use *claim);
+
 /* Leave the states of the past behind: start with fresh ones, which hold what
  * is alive and have room for demand classes.  Touches every node. */
 void draft_renew(struct draft *d);
