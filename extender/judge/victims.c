@@ -135,8 +135,7 @@ static void release_leaving(struct draft *draft, const struct snapshot *s,
         xcalloc(node->n_allocations + 1, sizeof *list);
     size_t n = leaving_from(s, node, list);
     for (size_t i = 0; i < n; i++)
-        (void)draft_release(draft, list[i]->demand.namespace,
-                            list[i]->demand.name);
+        draft_evict(draft, list[i]);
 }
 
 /* Bits of the nodes that pods of the job are nominated to. */

@@ -491,8 +491,7 @@ static bool has_plan(const struct hunt_job *h, struct spot *spots, uint32_t n)
         if (spots[i].ask && spots[i].ask->others && spots[i].taken[h->own])
             draft_set_room(draft, spots[i].pool.node->name, &unknown);
         for (size_t k = 0; k < n_gone; k++)
-            (void)draft_release(draft, gone[k]->demand.namespace,
-                                gone[k]->demand.name);
+            draft_evict(draft, gone[k]);
     }
     struct snapshot *after = draft_commit(draft);
     int r = job_plan(NULL, after, h->pod, NULL, 0, NODE_NONE, &plan, &ignored);

@@ -320,6 +320,20 @@ void draft_drop_claim(struct draft *d, const struct claim_use *claim)
     draft_set_claims(d, claim->node, claim_list_without(old, claim->key));
 }
 
+void draft_evict(struct draft *d, const struct allocation *allocation)
+{
+    const struct demand *pod = &allocation->demand;
+    struct claim_list *claims = draft_claims(d, allocation->node);
+    if (claims)
+        (void)claim_list_ref(claims);
+    for (size_t i = 0; claims && i < claims->n; i++)
+        if (claims->items[i]->n_pods == 1 &&
+            claim_use_is_of(claims->items[i], pod->uid))
+            draft_drop_claim(d, claims->items[i]);
+    claim_list_unref(claims);
+    (void)draft_release(d, pod->namespace, pod->name);
+}
+
 /* --- becoming a snapshot ----------------------------------------------- */
 
 static int compare_names(const void *a, const void *b)

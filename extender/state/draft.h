@@ -57,6 +57,9 @@ void draft_set_policy(struct draft *d, struct policy *policy);
  * node's state follows. */
 void draft_allocate(struct draft *d, struct allocation *allocation);
 bool draft_release(struct draft *d, const char *namespace, const char *name);
+/* For simulations: the same, and the claims that only this pod has go with
+ * it. */
+void draft_evict(struct draft *d, const struct allocation *allocation);
 const struct allocation *draft_find_allocation(const struct draft *d,
                                                const char *namespace,
                                                const char *name);
