@@ -248,3 +248,119 @@ Test(claim_use, keeps_within_its_limits)
     cr_expect_eq(c->n_pods, CLAIM_USE_PODS_MAX);
     claim_use_unref(c);
 }
+
+/* --- at random, recounted by other rules --------------------------------- */
+
+static struct model {
+    bool there, whole;
+    unsigned node, card, gpu, cores, pod;
+} claims[CLAIMS], pods[PODS];
+
+static void recount(const struct node *n, unsigned index)
+{
+    uint32_t taken[CARDS] = {0};
+    unsigned closed = 0, on = 0, gpus = 0;
+    for (unsigned i = 0; i < PODS; i++) {
+        if (!pods[i].there || pods[i].node != index)
+            continue;
+        taken[pods[i].card] += pods[i].cores;
+        on |= 1U << pods[i].card;
+        gpus |= 1U << pods[i].gpu;
+    }
+    for (unsigned i = 0; i < CLAIMS; i++) {
+        const struct model *c = &claims[i], *p = &pods[c->pod];
+        if (!c->there || c->node != index)
+            continue;
+        bool same = p->there && p->node == index;
+        if (!(same && p->card == c->card)) {
+            taken[c->card] += c->whole ? 0 : c->cores;
+            closed |= (unsigned)c->whole << c->card;
+            on |= 1U << c->card;
+        }
+        if (!(same && p->gpu == c->gpu))
+            gpus |= 1U << c->gpu;
+    }
+    for (unsigned i = 0; i < CARDS; i++)
+        cr_assert_eq(n->state.free_cores[i],
+                     taken[i] < CORES ? CORES - taken[i] : 0);
+    cr_assert_eq(n->state.closed, closed);
+    cr_assert_eq(n->state.occupied, on);
+    cr_assert_eq(n->state.gpus_used, gpus);
+}
+
+static void random_claim(struct draft *d, struct model *c, uint64_t *seed)
+{
+    char name[16], node[16], uid[16];
+    (void)snprintf(name, sizeof name, "c%u", (unsigned)(c - claims));
+    (void)snprintf(node, sizeof node, "n%u", c->node);
+    cleanup_with(claim_use) struct claim_use *old = claim_of(name, node, "");
+    if (c->there)
+        draft_drop_claim(d, old);
+    c->there = !c->there || sim_random(seed) % 2;
+    if (!c->there)
+        return;
+    c->node = sim_random(seed) % NODES;
+    c->card = sim_random(seed) % CARDS;
+    c->gpu = sim_random(seed) % CARDS;
+    c->pod = sim_random(seed) % PODS;
+    c->cores = 1 + sim_random(seed) % 5;
+    c->whole = sim_random(seed) % 3 == 0;
+    (void)snprintf(node, sizeof node, "n%u", c->node);
+    (void)snprintf(uid, sizeof uid, "uid-p%u", c->pod);
+    cleanup_with(claim_use) struct claim_use *use = claim_of(name, node, uid);
+    add_card(use, c->card, c->whole ? 0 : c->cores);
+    add_gpu(use, c->gpu);
+    draft_put_claim(d, use);
+}
+
+static void random_pod(struct draft *d, struct model *p, uint64_t *seed)
+{
+    char name[16], node[16];
+    (void)snprintf(name, sizeof name, "p%u", (unsigned)(p - pods));
+    p->there = !p->there || sim_random(seed) % 2;
+    if (!p->there) {
+        (void)draft_release(d, "ns", name);
+        return;
+    }
+    p->node = sim_random(seed) % NODES;
+    p->card = sim_random(seed) % CARDS;
+    p->gpu = sim_random(seed) % CARDS;
+    p->cores = 1 + sim_random(seed) % 5;
+    (void)snprintf(node, sizeof node, "n%u", p->node);
+    draft_allocate(d, given(name, node, (int)p->card, (int)p->gpu, p->cores));
+}
+
+static void random_node(struct draft *d, uint64_t *seed)
+{
+    char name[16];
+    (void)snprintf(name, sizeof name, "n%u", sim_random(seed) % NODES);
+    if (sim_random(seed) % 2)
+        put_node(d, name);
+    else
+        draft_remove_node(d, name);
+}
+
+Test(claim_use, is_counted_once_whatever_comes_and_goes)
+{
+    uint64_t seed = 14;
+    for (unsigned turn = 0; turn < 3000; turn++) {
+        struct draft *d = draft_create(now);
+        for (unsigned i = 0; i <= turn % 3; i++) {
+            uint32_t what = sim_random(&seed) % 8;
+            if (what == 0)
+                random_node(d, &seed);
+            else if (what < 5)
+                random_claim(d, &claims[sim_random(&seed) % CLAIMS], &seed);
+            else
+                random_pod(d, &pods[sim_random(&seed) % PODS], &seed);
+        }
+        if (turn % 100 == 99)
+            draft_renew(d);
+        snapshot_unref(now);
+        now = draft_commit(d);
+        for (size_t i = 0; i < now->n_nodes; i++) {
+            const struct node *n = snapshot_node(now, i);
+            recount(n, (unsigned)(n->name[1] - '0'));
+        }
+    }
+}
