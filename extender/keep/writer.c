@@ -385,11 +385,14 @@ static void sweep(struct writer *w)
                   node_status_name(status), NULL);
     }
     silence_commit(&silence);
+    bool is_news = draft;
     if (state_intern_full(s->states))
         draft_renew(draft_once(w, &draft));
     /* drafts that were never committed, as of simulations, add states, too */
     if (state_intern_outgrown(s->states, s->n_nodes))
         (void)draft_once(w, &draft); /* to be committed */
+    if (draft && !is_news)
+        draft_keep_news(draft);
     if (draft)
         swap_snapshot(w, draft_commit(draft));
 }

@@ -14,6 +14,7 @@
 
 struct draft {
     struct snapshot *next; /* ours alone; n_nodes counts holes, too */
+    uint64_t base_news;
     size_t n_holes;
     struct strmap added; /* struct node, by name */
 };
@@ -22,8 +23,14 @@ struct draft *draft_create(struct snapshot *base)
 {
     struct draft *d = xcalloc(1, sizeof *d);
     d->next = snapshot_copy(base);
-    d->next->number++;
+    d->base_news = base->news;
+    d->next->news = ++d->next->number;
     return d;
+}
+
+void draft_keep_news(struct draft *d)
+{
+    d->next->news = d->base_news;
 }
 
 static void drop_node(void *node)

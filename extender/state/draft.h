@@ -8,6 +8,8 @@
 
 struct draft;
 struct draft *draft_create(struct snapshot *base);
+/* It says what its base says: whoever found no place need not try again. */
+void draft_keep_news(struct draft *d);
 void draft_destroy(struct draft *d); /* NULL allowed */
 DEFINE_CLEANUP(draft, struct draft *, draft_destroy)
 

@@ -235,6 +235,7 @@ struct snapshot *snapshot_copy(const struct snapshot *s)
     struct snapshot *copy = xcalloc(1, sizeof *copy);
     atomic_init(&copy->refs, 1);
     copy->number = s->number;
+    copy->news = s->news;
     copy->n_nodes = s->n_nodes;
     copy->n_pages = s->n_pages;
     copy->pages = xcalloc(s->n_pages + 1, sizeof(*copy->pages));

@@ -87,6 +87,7 @@ struct roster; /* the sorted names of all nodes and their hash index */
 struct snapshot {
     atomic_uint refs;
     uint64_t number; /* grows by one with each snapshot */
+    uint64_t news;   /* the number of the last that said something new */
     size_t n_nodes;
     size_t n_pages;
     struct node_page **pages;

@@ -276,10 +276,14 @@ Test(states, have_room_for_so_many_classes_and_no_more)
     d = sim_need(d, 1, 1);
     cr_expect(state_intern_costs(s->states, &d), "what is there stays");
 
+    uint64_t number = s->number, news = s->news;
     struct draft *draft = draft_of(s);
     draft_renew(draft);
+    draft_keep_news(draft);
     s = draft_commit(draft);
     cr_expect_not(state_intern_full(s->states));
+    cr_expect_eq(s->number, number + 1);
+    cr_expect_eq(s->news, news);
     d = sim_need(d, 1000, 1);
     cr_expect(state_intern_costs(s->states, &d));
     snapshot_unref(s);
