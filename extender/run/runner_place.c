@@ -302,7 +302,7 @@ static int place(struct look *l, const struct group *g, const struct member *m,
     struct wait *w = wait_of(l, m);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(store->writer);
     group_demand(g, m, &demand);
-    if (w->no_place == s->number + 1 && w->runs == d->runs &&
+    if (w->no_place == s->news + 1 && w->runs == d->runs &&
         w->cores == d->card_cores && w->memory_mib == d->card_memory_mib &&
         is_told(m, "NoPlace")) {
         str_add(why_not, m->pod->status->message);
@@ -312,7 +312,7 @@ static int place(struct look *l, const struct group *g, const struct member *m,
     cleanup_why struct why why;
     why_init(&why, s, d, store->plans, NULL);
     if (why.n_fitting == 0) {
-        w->no_place = s->number + 1;
+        w->no_place = s->news + 1;
         w->runs = d->runs;
         w->cores = d->card_cores;
         w->memory_mib = d->card_memory_mib;

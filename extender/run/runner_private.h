@@ -62,8 +62,8 @@ struct wait {
     uint64_t configs; /* its spec was checked with these; 0 not yet */
     bool is_right;
     uint32_t cores, memory_mib; /* of each card, that it had no place with */
-    uint64_t no_place; /* the number of the snapshot in which it had none, and
-                        * one; 0 not tried */
+    uint64_t no_place; /* the snapshot's news when it had none, and one; 0 not
+                        * tried */
     uint8_t runs;      /* what it asked of nodes then */
 };
 
