@@ -140,6 +140,8 @@ static void encode_need(const struct demand *d, struct str *out)
     jwrite_uint(out, "gpus", d->gpus);
     jwrite_text(out, "align", relation_name((enum relation)d->align));
     jwrite_bool(out, "exclusive", d->exclusive);
+    if (d->by_claim)
+        jwrite_bool(out, "claims", true);
     encode_card_need(d->has_card_need, d->card_cores, d->card_memory_mib, out);
     jwrite_known_text(out, "arch", d->arch);
     encode_wishes(d, out);
@@ -286,6 +288,7 @@ static int decode_need(const cJSON *json, struct demand *d, struct error *err)
     d->within = read_tier(&r, "within");
     d->prefer_within = read_tier(&r, "preferWithin");
     d->exclusive = reader_bool(&r, "exclusive");
+    d->by_claim = reader_opt_bool(&r, "claims", false);
     d->has_card_need = read_card_need(&r, &d->card_cores, &d->card_memory_mib);
     copy_text(d->arch, sizeof d->arch,
               reader_opt_string(&r, "arch", DEMAND_ARCH_MAX));

@@ -25,6 +25,7 @@ static struct allocation *make_full(void)
     d.gpus = 1;
     d.align = RELATION_PXB;
     d.exclusive = true;
+    d.by_claim = true;
     d.priority = -5;
     (void)snprintf(d.arch, sizeof d.arch, "arm64");
     d.pair_gpus = 2;
@@ -108,6 +109,7 @@ Test(allocation, refuses_whatever_is_wrong_by_its_path)
          "epoch.generation"},
         {"\"cores\":4", "\"cores\":4294967296", "need.cores"},
         {"\"cores\":4,", "", "need.cores"},
+        {"\"claims\":true", "\"claims\":1", "need.claims"},
         {"\"within\":\"spine\"", "\"within\":\"rack\"", "need.within"},
         {"\"cpuMilli\":1500", "\"cpuMilli\":-1", "need.cpuMilli"},
         {"\"hostMemoryMiB\":3000", "\"hostMemoryMiB\":\"1\"",
