@@ -41,6 +41,7 @@ static uint16_t weigh_cards(const struct spot *spot, const struct demand *d,
     uint16_t ret = 0;
     if (d->exclusive)
         cards &= ~(unsigned)state->shared;
+    cards &= d->by_claim ? state->claimed : ~(unsigned)state->claimed;
     need_of(d, &cores, &memory);
     for (; cards; cards &= cards - 1) {
         unsigned c = (unsigned)__builtin_ctz(cards);

@@ -134,6 +134,9 @@ static const char *brief_plain(enum reason reason)
         [REASON_LOST] = "node not ready or deleted",
         [REASON_DOUBTFUL] = "doubtful: it is not known what was given there",
         [REASON_NO_CARD] = "no card",
+        [REASON_BY_CLAIMS] = "cards given by ResourceClaims: claim one",
+        [REASON_BY_ALLOCATIONS] =
+            "cards given by Biga, not by claims: ask for biga.dev/card",
         [REASON_RUNS_NO_PODS] =
             "runs no pods: start its biga-advertiser with --actuate",
         [REASON_NO_RUNTIME] =

@@ -131,6 +131,7 @@ static void state_copy(struct node_state *to, const struct node_state *from)
     to->gpus_used = from->gpus_used;
     to->inert = from->inert;
     to->passive = from->passive;
+    to->claimed = from->claimed;
     to->unsized = from->unsized;
     memcpy(to->free_cpu_milli, from->free_cpu_milli, sizeof to->free_cpu_milli);
 }
