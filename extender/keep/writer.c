@@ -256,13 +256,15 @@ static void set_fabric(struct writer *w, struct fabric *fabric)
     swap_snapshot(w, draft_commit(draft));
 }
 
-/* All moves of a batch in one draft.  Nothing is stored: the API server's pods
+/* All moves and claims of a batch in one draft.  Nothing is stored: the API server's pods
  * have it. */
 static void move_pods(struct writer *w, struct writer_op *ops)
 {
     struct draft *draft = NULL;
-    for (struct writer_op *op = ops; op; op = op->next)
+    for (struct writer_op *op = ops; op; op = op->next) {
         move_pod(w, op, &draft);
+        note_claim(w, op, &draft);
+    }
     if (draft)
         swap_snapshot(w, draft_commit(draft));
 }
@@ -603,6 +605,11 @@ int writer_start(const struct writer_config *config, struct writer **ret_writer,
     return 0;
 }
 
+static void drop_claim(void *claim)
+{
+    claim_use_unref(claim);
+}
+
 void writer_stop(struct writer *w)
 {
     if (!w)
@@ -620,6 +627,7 @@ void writer_stop(struct writer *w)
     feed_progress_destroy(w->fed);
     strmap_fini_with(&w->lost, free);
     strmap_fini_with(&w->trusted, free);
+    strmap_fini_with(&w->claims, drop_claim);
     ingest_destroy(w->ingest);
     store_close(w->store);
     (void)pthread_cond_destroy(&w->done);

@@ -1,4 +1,5 @@
-/* Pods that come to nodes and leave them (moving_pods.h). */
+/* Pods that come to nodes and leave them (moving_pods.h), and what claims have
+ * of nodes: what is told again after a start, and so not stored. */
 #include <string.h>
 
 #include "extender/judge/schedule.h"
@@ -48,4 +49,29 @@ void move_pod(const struct writer *w, struct writer_op *op,
         end_offers(w, op->uid, draft);
     else if (op->kind == WRITER_ADOPT)
         end_offers(w, op->allocation->demand.uid, draft);
+}
+
+/* Of a claim that was known before `old` is ours. */
+static void forget_claim(struct writer *w, struct claim_use *old,
+                         struct draft **draft)
+{
+    (void)strmap_remove(&w->claims, old->key);
+    draft_drop_claim(draft_once(w, draft), old);
+    claim_use_unref(old);
+}
+
+void note_claim(struct writer *w, struct writer_op *op, struct draft **draft)
+{
+    if (op->kind != WRITER_CLAIM)
+        return;
+    struct claim_use *claim = op->claim;
+    struct claim_use *old = strmap_get(&w->claims, claim->key);
+    if (old && !op->gone && claim_use_is_same(old, claim))
+        return;
+    if (old)
+        forget_claim(w, old, draft);
+    if (op->gone)
+        return;
+    (void)strmap_put(&w->claims, claim->key, claim_use_ref(claim));
+    draft_put_claim(draft_once(w, draft), claim);
 }

@@ -53,6 +53,8 @@ enum writer_kind {
     WRITER_OFFER,  /* demand, node: kube-scheduler may make room for the pod
                     * there (MOVING_PODS_UNSETTLED: on one of several nodes);
                     * -EEXIST: its pair is bound elsewhere by now */
+    WRITER_CLAIM,  /* claim: as it is allocated now; `gone`: it is not (its key
+                    * alone counts).  Not stored */
     WRITER_LEAD,   /* hold anew the places of all jobs that have members bound
                      * and are incomplete; `n_out`: jobs */
     WRITER_FOLLOW, /* give back all that is held */
@@ -79,11 +81,12 @@ struct writer_op {
     const char *owner; /* put, delete, trust: the node that asks, and may only
                         * touch its own; NULL: anybody */
     uint64_t number;   /* keep, free, fed */
-    bool gone;         /* heard, lost, move */
+    bool gone;         /* heard, lost, move, claim */
     /* the poster's; the writer takes references of its own */
     struct policy *policy;         /* set; NULL: none */
     struct fabric *fabric;         /* set; NULL: none */
     struct allocation *allocation; /* adopt */
+    struct claim_use *claim;       /* claim */
 
     union {      /* what one kind takes, or a few that are alike */
         struct { /* put, delete, get, list */

@@ -26,6 +26,7 @@ struct writer {
     struct slice_cache *heard;
     struct feed_progress *fed;
     struct strmap lost;    /* names of nodes that the cluster says are lost */
+    struct strmap claims;  /* struct claim_use, by key, as allocated now */
     struct strmap trusted; /* of those that are in doubt no more */
     atomic_bool in_doubt;  /* see writer_in_doubt() */
     writer_overfull_f *overfull; /* see writer_on_overfull(); or NULL */
@@ -118,13 +119,17 @@ int doubt_load(struct writer *w, struct error *err);
 /* What is committed of it counts from now on; was there any? */
 bool doubt_settle(struct writer *w, const struct writer_op *ops);
 
-/* --- who comes and who leaves: writer_moves.c ---
+/* --- who comes and who leaves, and what claims have: writer_moves.c ---
  * A draft that is NULL is made when it is needed; the caller commits it. */
 struct draft *draft_once(const struct writer *w, struct draft **draft);
 void move_pod(const struct writer *w, struct writer_op *op,
               struct draft **draft);
 /* Offers whose time is over end, and that of the pod `uid` ("", NULL: none). */
 void end_offers(const struct writer *w, const char *uid, struct draft **draft);
+
+/* What claims have (claim_use.h): kube-scheduler gives it, and the API server
+ * keeps it. */
+void note_claim(struct writer *w, struct writer_op *op, struct draft **draft);
 
 /* The status that a node should have. */
 enum node_status status_now(const struct writer *w, const struct node *n);
