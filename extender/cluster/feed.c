@@ -67,6 +67,7 @@ static void feed_done(struct writer_op *op)
         o->then(o);
     allocation_unref(op->allocation);
     fabric_unref(op->fabric);
+    claim_use_unref(op->claim);
     str_fini(&op->out);
     free(o);
     hold_lock(&f->lock);
