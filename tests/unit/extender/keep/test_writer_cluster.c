@@ -1,5 +1,6 @@
 /* What a cluster tells the writer. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -619,4 +620,61 @@ Test(writer_cluster, holds_the_place_of_a_bind_that_failed)
 {
     expect_held_again(1);
     expect_held_again(2);
+}
+
+/* --- claims ---------------------------------------------------------------- */
+
+static int tell_claim(struct writer *w, const char *node, const char *card,
+                      bool gone)
+{
+    struct claim_card has = {.whole = true};
+    cleanup_with(claim_use) struct claim_use *c = claim_use_create("ns", "c",
+                                                                   node);
+    (void)snprintf(has.id, sizeof has.id, "%s", card);
+    claim_use_add_card(c, &has);
+    claim_use_add_pod(c, "uid-p");
+    struct writer_op op = {.kind = WRITER_CLAIM, .claim = c, .gone = gone};
+    return writer_run(w, &op);
+}
+
+static unsigned closed_cards(struct writer *w, const char *node)
+{
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
+    int32_t i = snapshot_find(s, node, strlen(node));
+    cr_assert_geq(i, 0);
+    return snapshot_node(s, (size_t)i)->state.closed;
+}
+
+Test(writer_cluster, counts_a_claim_where_it_is_now)
+{
+    struct writer *w = start();
+    cr_assert_eq(tell_claim(w, "n1", "card-0000-12-00", false), 0);
+    cr_assert_eq(sim_publish(w, "n1", 2, "boot", 1), 0);
+    cr_assert_eq(sim_publish(w, "n2", 2, "boot", 1), 0);
+    cr_expect_eq(closed_cards(w, "n1"), 1, "it came before its node");
+    uint64_t number = snapshot_number(w);
+    cr_assert_eq(tell_claim(w, "n1", "card-0000-12-00", false), 0);
+    cr_expect_eq(snapshot_number(w), number, "told again, nothing changes");
+    cr_assert_eq(tell_claim(w, "n2", "card-0000-12-00", false), 0);
+    cr_expect_eq(closed_cards(w, "n1"), 0);
+    cr_expect_eq(closed_cards(w, "n2"), 1);
+    cr_assert_eq(tell_claim(w, "n1", "", true), 0);
+    cr_expect_eq(closed_cards(w, "n2"), 0, "wherever it was");
+    number = snapshot_number(w);
+    cr_assert_eq(tell_claim(w, "n1", "", true), 0);
+    cr_expect_eq(snapshot_number(w), number);
+    writer_stop(w);
+}
+
+Test(writer_cluster, binds_nobody_to_what_a_claim_has)
+{
+    struct writer *w = start();
+    struct error err = {0};
+    struct demand x = sim_need(sim_pod("x", ROLE_XPU, "j", 0), 4, 1000);
+    cr_assert_eq(sim_publish(w, "n1", 1, "boot", 1), 0);
+    cr_assert_eq(tell_claim(w, "n1", "card-0000-12-00", false), 0);
+    cr_expect_eq(sim_bind(w, &x, "n1", NULL, &err), -EBUSY);
+    cr_assert_eq(tell_claim(w, "n1", "", true), 0);
+    cr_expect_eq(sim_bind(w, &x, "n1", NULL, &err), 0, "%s", err.text);
+    writer_stop(w);
 }
