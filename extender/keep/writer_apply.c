@@ -196,6 +196,18 @@ static void bind_store(struct batch *b, struct writer_op *op,
     bind_answer(op, a);
 }
 
+static void withhold(struct batch *b, const struct writer_op *op)
+{
+    for (size_t i = 0; i < op->n_withheld; i++)
+        draft_put_claim(batch_draft(b), op->withheld[i]);
+}
+
+static void withhold_no_more(struct batch *b, const struct writer_op *op)
+{
+    for (size_t i = 0; i < op->n_withheld; i++)
+        draft_drop_claim(batch_draft(b), op->withheld[i]);
+}
+
 void apply_bind(struct batch *b, struct writer_op *op)
 {
     const struct demand *pod = op->demand;
@@ -217,9 +229,11 @@ void apply_bind(struct batch *b, struct writer_op *op)
     }
     /* an old allocation of another uid: that pod has ended, as there is a new
      * one of its name; schedule counts its cards as free */
+    withhold(b, op);
     op->result = bind_plan(b, op, &change);
     if (op->result == 0)
         op->result = bind_decide(b, op, &fresh);
+    withhold_no_more(b, op);
     if (op->result == 0) {
         (void)failpoint("bind-decided");
         bind_store(b, op, fresh, &change);

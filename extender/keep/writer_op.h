@@ -101,6 +101,9 @@ struct writer_op {
             const struct candidates *candidates; /* bind: what its job may be
                                                   * planned with; NULL: all
                                                   * nodes */
+            /* bind: devices that its job may not have, as if claims had them */
+            struct claim_use *const *withheld;
+            size_t n_withheld;
         };
         struct { /* release, free */
             const char *namespace, *pod;
