@@ -41,6 +41,9 @@ static const struct metric_family families[APP_METRICS_COUNT] = {
     [APP_ALLOCATION_CONFLICTS] =
         FAMILY(COUNTER, "biga_allocation_conflicts_total",
                "Pods found to have more than their node has."),
+    [APP_FOREIGN_CLAIMS] =
+        FAMILY(GAUGE, "biga_foreign_claims",
+               "Claims with devices that no allocation of their pods has."),
     [APP_SNAPSHOT] = FAMILY(GAUGE, "biga_snapshot",
                             "Number of the current snapshot since the start."),
     [APP_POLICY_READS] =

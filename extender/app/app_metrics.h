@@ -18,6 +18,7 @@ enum app_metric {
     APP_CARDS,           /* state: card_state_name() */
     APP_ALLOCATIONS,
     APP_ALLOCATION_CONFLICTS,
+    APP_FOREIGN_CLAIMS,
     APP_SNAPSHOT,     /* its number */
     APP_POLICY_READS, /* result: accepted, refused */
     APP_FABRIC_READS, /* the same */

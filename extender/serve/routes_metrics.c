@@ -8,10 +8,12 @@ static void gauge_snapshot(struct app *app, const struct snapshot *s)
 {
     struct metrics *m = app->listener.metrics;
     size_t nodes[NODE_STATUSES] = {0}, cards[CARD_STATES] = {0}, first;
+    size_t claims = 0;
     for (size_t i = 0; i < s->n_nodes; i++) {
         const struct node *node = snapshot_node(s, i);
         size_t n = view_count(node, DEVICE_CARD, &first);
         nodes[node->status]++;
+        claims += node->n_rests;
         for (size_t k = 0; k < n; k++)
             cards[card_state(node, k)]++;
     }
@@ -27,6 +29,7 @@ static void gauge_snapshot(struct app *app, const struct snapshot *s)
                 (int64_t)alloc_index_size(s->allocations));
     metrics_set(m, APP_ALLOCATION_CONFLICTS, NULL,
                 (int64_t)writer_conflicts(app->writer));
+    metrics_set(m, APP_FOREIGN_CLAIMS, NULL, (int64_t)claims);
     metrics_set(m, APP_SNAPSHOT, NULL, (int64_t)s->number);
 }
 
