@@ -100,6 +100,8 @@ static void add_device(struct str *out, const struct device *d)
         add_addresses(out, "functions", d->functions, d->n_functions);
         jwrite_bool(out, "healthy", !d->unhealthy);
         jwrite_known_text(out, "health", d->health);
+        if (d->by_claims)
+            jwrite_bool(out, "claims", true);
     }
     jwrite_known_text(out, "arch", d->arch);
     jwrite_known_text(out, "fabricPort", d->fabric_port);
