@@ -7,6 +7,7 @@
 #include "extender/state/overcommit.h"
 #include "extender/view/policy_view.h"
 #include "lib/base/jwrite.h"
+#include "lib/base/mem.h"
 
 /* --- cards ---------------------------------------------------------------- */
 
@@ -121,6 +122,33 @@ static void add_pod(struct str *out, const struct allocation *a)
     jwrite_text(out, "name", a->demand.name);
 }
 
+/* "ns/name" as two members; without the end of the object. */
+static void add_claim(struct str *out, const struct claim_use *c)
+{
+    const char *slash = strchr(c->key, '/');
+    cleanup_free char *namespace = xstrndup(c->key, (size_t)(slash - c->key));
+    jwrite_object(out, NULL);
+    jwrite_text(out, "namespace", namespace);
+    jwrite_text(out, "name", slash + 1);
+}
+
+/* Foreign claims that have some of the card; nothing when there are none. */
+static void add_card_claims(struct str *out, const struct node *node,
+                            size_t card)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < node->n_rests; i++) {
+        if (!(node->rests[i].cards >> card & 1))
+            continue;
+        if (n++ == 0)
+            jwrite_array(out, "claims");
+        add_claim(out, node->rests[i].claim);
+        jwrite_end_object(out);
+    }
+    if (n)
+        jwrite_end_array(out);
+}
+
 void view_card(const struct node *node, const struct policy *policy,
                size_t card, struct str *out)
 {
@@ -145,6 +173,7 @@ void view_card(const struct node *node, const struct policy *policy,
         jwrite_end_object(out);
     }
     jwrite_end_array(out);
+    add_card_claims(out, node, card);
     jwrite_end_object(out);
 }
 
@@ -242,6 +271,33 @@ static void add_overfull(struct str *out, const struct node *node,
     jwrite_end_array(out);
 }
 
+static void add_bits(struct str *out, const struct node *node,
+                     enum device_kind kind, unsigned bits)
+{
+    size_t first;
+    (void)view_count(node, kind, &first);
+    jwrite_array(out, kind == DEVICE_CARD ? "cards" : "gpus");
+    for (; bits; bits &= bits - 1)
+        jwrite_text(
+            out, NULL,
+            topo_device(node->topo, first + (size_t)__builtin_ctz(bits))->id);
+    jwrite_end_array(out);
+}
+
+static void add_claims(struct str *out, const struct node *node)
+{
+    if (node->n_rests == 0)
+        return;
+    jwrite_array(out, "claimList");
+    for (size_t i = 0; i < node->n_rests; i++) {
+        add_claim(out, node->rests[i].claim);
+        add_bits(out, node, DEVICE_CARD, node->rests[i].cards);
+        add_bits(out, node, DEVICE_GPU, node->rests[i].gpus);
+        jwrite_end_object(out);
+    }
+    jwrite_end_array(out);
+}
+
 void view_node_whole(const struct snapshot *s, size_t index, int64_t now_ms,
                      struct str *out)
 {
@@ -261,6 +317,7 @@ void view_node_whole(const struct snapshot *s, size_t index, int64_t now_ms,
         alignment_encode(s, node->allocations[i], out);
     }
     jwrite_end_array(out);
+    add_claims(out, node);
     add_overfull(out, node, s->policy);
     jwrite_end_object(out);
 }

@@ -30,11 +30,13 @@ enum card_state card_state(const struct node *node, size_t card);
 void view_node(const struct node *node, struct str *out);
 /* The same and "heardMs" (ago), "room" as far as it is known (what is left on
  * the host for pods: "cpuMilli", "memoryMiB", "pods"), "cardList",
- * "allocationList", "overfull": [{"namespace","name","text"}] (overcommit.h). */
+ * "allocationList", "claimList": [{"namespace","name","cards","gpus"}] (foreign
+ * claims, claim_use.h; absent when there are none), "overfull":
+ * [{"namespace","name","text"}] (overcommit.h). */
 void view_node_whole(const struct snapshot *s, size_t index, int64_t now_ms,
                      struct str *out);
 /* With "reserved": the shares that services have of it by the policy (NULL:
- * none), see policy_view.h. */
+ * none), see policy_view.h; and "claims" when foreign ones have some of it. */
 void view_card(const struct node *node, const struct policy *policy,
                size_t card, struct str *out);
 /* {"node","devices","relations":{"A":{"B":"PIX"}}} */

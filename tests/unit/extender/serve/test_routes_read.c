@@ -109,6 +109,30 @@ Test(read, shows_nodes)
     expect_body("node \\\"none\\\" has not published");
 }
 
+Test(read, shows_claims_of_others)
+{
+    cleanup_with(claim_use) struct claim_use *c = claim_use_create("team", "c",
+                                                                   "n1");
+    struct claim_card whole = {.id = "card-0000-12-00", .whole = true};
+    struct claim_pci gpu = {.pci = {.bus = 0x12, .device = 1}};
+    struct writer_op op = {.kind = WRITER_CLAIM, .claim = c};
+    fill(2);
+    cr_assert_eq(get("/v1/nodes/n1"), 200);
+    cr_assert_null(strstr(reply.body.data, "claim"));
+    claim_use_add_card(c, &whole);
+    claim_use_add_pci(c, &gpu);
+    cr_assert_eq(writer_run(x.app.writer, &op), 0);
+    cr_assert_eq(get("/v1/nodes/n1"), 200);
+    expect_body("\"claimList\":[{\"namespace\":\"team\",\"name\":\"c\","
+                "\"cards\":[\"card-0000-12-00\"],\"gpus\":[\"gpu-");
+    cr_assert_eq(get("/v1/cards?node=n1"), 200);
+    expect_body("\"state\":\"held\"");
+    expect_body("\"pods\":[],\"claims\":[{\"namespace\":\"team\","
+                "\"name\":\"c\"}]");
+    cr_assert_eq(get("/metrics"), 200);
+    expect_body("biga_foreign_claims 1\n");
+}
+
 Test(read, says_what_hosts_have_left)
 {
     struct writer_room room = {"n0", {2500, INT64_MAX, -3}};
