@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/judge/job_missing.h"
 #include "extender/judge/why.h"
 #include "extender/pods/pod_files.h"
 #include "extender/run/runner_private.h"
@@ -11,7 +12,6 @@
 #include "lib/io/log.h"
 
 enum {
-    MISSING_TOLD = 3, /* pods that are named, of those that a job lacks */
     TRIES_MAX = 1024, /* of one look */
     AGAIN_MAX = 512,  /* of them, at units that looks before it have tried */
     WHY_MAX = 65536,
@@ -46,63 +46,22 @@ static void tell_pending(struct look *l, const struct group *g,
 
 /* --- is a job whole? ---------------------------------------------------- */
 
-struct missing {
-    struct str text;
-    size_t n;
-};
-
-static void missing_add(struct missing *m, const char *what, int pair)
-{
-    if (m->n++ < MISSING_TOLD)
-        str_addf(&m->text, "%s%s of pair %d", m->n > 1 ? ", " : "", what, pair);
-}
-
-/* What the pods of one pair lack when the job has such pods at all. */
-static void check_pair(const struct group *g, int pair,
-                       const bool has[ROLE_SERVICE + 1], struct missing *m)
-{
-    unsigned hosts = 0, xpus = 0, cards = 0, asked = 0;
-    for (size_t i = 0; i < g->n; i++) {
-        const struct demand *d = &g->members[i].pod->demand;
-        if (is_absent(&g->members[i]))
-            continue;
-        hosts += d->role == ROLE_HOST;
-        xpus += d->role == ROLE_XPU;
-        cards += d->role == ROLE_XPU ? d->cards : 0;
-        asked = d->pair_cards > asked ? d->pair_cards : asked;
-    }
-    if (has[ROLE_HOST] && hosts == 0)
-        missing_add(m, "the host pod", pair);
-    if (has[ROLE_XPU] && xpus == 0)
-        missing_add(m, "the xPU pod", pair);
-    else if (xpus > 0 && cards < asked)
-        missing_add(m, "an xPU pod for the other cards", pair);
-}
-
 /* What of the job was not applied; false when nothing is missing. */
 static bool find_missing(const struct group *g, struct str *out)
 {
-    struct missing m = {.text = STR_INIT(APPLIED_MESSAGE_MAX)};
-    bool has[ROLE_SERVICE + 1] = {false};
-    size_t at = 0;
-    for (size_t i = 0; i < g->n; i++)
-        has[g->members[i].pod->demand.role] = true;
-    for (int32_t pair = 0; pair < g->size; pair++) {
-        size_t from = at;
-        while (at < g->n && g->members[at].pod->demand.pair <= pair)
-            at++;
-        const struct group pods = {g->members + from, at - from, g->size};
-        check_pair(&pods, (int)pair, has, &m);
+    cleanup_free struct job_member *members = xcalloc(g->n + 1,
+                                                      sizeof *members);
+    for (size_t i = 0; i < g->n; i++) {
+        const struct demand *d = &g->members[i].pod->demand;
+        members[i] = (struct job_member){
+            .role = d->role,
+            .pair = d->pair,
+            .cards = d->cards,
+            .pair_cards = d->pair_cards,
+            .counted = !is_absent(&g->members[i]),
+        };
     }
-    if (m.n > 0)
-        str_addf(out,
-                 "waits until all pods of its %d pairs are applied; missing: "
-                 "%s",
-                 (int)g->size, str_text(&m.text));
-    if (m.n > MISSING_TOLD)
-        str_addf(out, " and %zu more", m.n - MISSING_TOLD);
-    str_fini(&m.text);
-    return m.n > 0;
+    return job_missing(members, g->n, g->size, "applied", out);
 }
 
 /* --- what is known already ---------------------------------------------- */
