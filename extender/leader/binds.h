@@ -35,7 +35,9 @@ void binds_begin(struct binds *x, const char *uid);
 /* Its bind was decided: b->done() is called with the outcome, or after the
  * binder's deadline. */
 void binds_post(struct binds *x, struct pod_bind *b);
-/* It was refused: the request ends. */
+/* Somebody else has made it true: the request ends. */
+void binds_end(struct binds *x, const char *uid);
+/* It was refused: the request ends.  `reason` NULL: nobody is told. */
 void binds_refuse(struct binds *x, const struct pod_bind *b,
                   const char *reason);
 

@@ -213,10 +213,17 @@ void binds_post(struct binds *x, struct pod_bind *b)
     posted_free(p);
 }
 
+void binds_end(struct binds *x, const char *uid)
+{
+    const struct binds_result bound = {.end = BINDS_BOUND};
+    binds_finish(x, uid, &bound, give_back, NULL);
+}
+
 void binds_refuse(struct binds *x, const struct pod_bind *b, const char *reason)
 {
     struct owner owner = {x->config.writer, b->namespace, b->name, b->uid};
     const struct binds_result nothing = {.end = BINDS_NOTHING};
     binds_finish(x, b->uid, &nothing, give_back, &owner);
-    tell_refused(x, b->demand, reason);
+    if (reason)
+        tell_refused(x, b->demand, reason);
 }
