@@ -1,6 +1,8 @@
 /* binder - makes binds true in the API server: POST pods/NAME/binding with
  * the pod's UID as precondition, the node, and the annotation
- * biga.dev/allocation, in one call.
+ * biga.dev/allocation, in one call.  Or, for a pod that a stock kube-scheduler
+ * binds (gate/), PATCH pods/NAME with that annotation, what pins it to its node,
+ * and its gate removed; it counts as bound with that.
  *
  * Threads with a connection each; the more of them, the more binds the API
  * server commits together.  What comes out is one of
@@ -44,7 +46,9 @@ struct binding {
     char node[DEMAND_NAME_MAX + 1];
     const char *allocation; /* the annotation's text */
     size_t allocation_size; /* 0: without an annotation */
-    bool repeated;          /* an earlier call may have bound it: look first */
+    const char *patch;      /* a merge patch that opens its gate; NULL: POST */
+    size_t patch_size;
+    bool repeated; /* an earlier call may have bound it: look first */
     void (*done)(struct binding *b, enum binder_outcome outcome,
                  const char *reason);
     /* after an UNKNOWN; `outcome` is BOUND or REFUSED, or UNKNOWN when the

@@ -18,6 +18,7 @@ enum { REASON_MAX = 400 };
 /* Borrowed from the answer. */
 struct pod_seen {
     struct jtext uid, deleted, node, allocation;
+    bool gated;
 };
 
 #define TEXT(key, how, field) JROW(key, how, jrow_text, struct pod_seen, field)
@@ -31,8 +32,15 @@ static const struct jrow metadata_rows[] = {
     JROW_OBJECT("annotations", JROW_NULLABLE, annotation_rows),
     JROW_END,
 };
+static void see_gate(struct jscan *s, void *to)
+{
+    ((struct pod_seen *)to)->gated = true;
+    (void)jscan_skip(s); /* a fault sticks */
+}
+
 static const struct jrow spec_rows[] = {
     TEXT("nodeName", JROW_STRICT, node),
+    JROW_EACH("schedulingGates", JROW_NULLABLE, see_gate),
     JROW_END,
 };
 static const struct jrow pod_rows[] = {
@@ -206,20 +214,33 @@ static struct binding_outcome await_lease(struct binder_thread *t,
     return again(backoff_fail(&b->backoff));
 }
 
+/* The call that makes it true. */
+static struct kube_request write_request(struct binder_thread *t,
+                                         const struct binding *b)
+{
+    write_path(t, b, b->patch ? "" : "/binding");
+    if (b->patch)
+        return (struct kube_request){.method = "PATCH",
+                                     .path = str_text(&t->path),
+                                     .type = KUBE_MERGE_PATCH,
+                                     .body = b->patch,
+                                     .body_size = b->patch_size};
+    write_body(&t->body, b);
+    return (struct kube_request){.method = "POST",
+                                 .path = str_text(&t->path),
+                                 .type = KUBE_JSON,
+                                 .body = str_text(&t->body),
+                                 .body_size = t->body.size};
+}
+
 static struct binding_outcome post(struct binder_thread *t, struct binding *b)
 {
     struct error err = {0};
     unsigned ms = call_ms(t, b);
     if (!may_bind(t, ms))
         return is_unsure(b) ? look_up_next(b) : await_lease(t, b);
-    write_path(t, b, "/binding");
-    write_body(&t->body, b);
-    struct kube_request request = {.method = "POST",
-                                   .path = str_text(&t->path),
-                                   .type = KUBE_JSON,
-                                   .body = str_text(&t->body),
-                                   .body_size = t->body.size,
-                                   .timeout_ms = ms};
+    struct kube_request request = write_request(t, b);
+    request.timeout_ms = ms;
     b->attempts++;
     (void)failpoint("post-before-call");
     int result = kube_call(t->client, &request, &t->answer, &err);
@@ -305,6 +326,10 @@ static struct binding_outcome seen(struct binder_thread *t, struct binding *b,
         return refuse(t, "there is another pod of that name now");
     if (pod.node.size)
         return seen_bound(t, b, &pod);
+    if (b->patch && !pod.gated && pod.allocation.data && is_ours(b, &pod))
+        return bound();
+    if (b->patch && !pod.gated)
+        return refuse(t, "somebody else has opened its gate");
     if (pod.deleted.size)
         return refuse(t, "it is being deleted");
     return seen_unbound(t, b, begun_ms);

@@ -17,6 +17,7 @@ struct posted {
     struct pod_bind *request; /* NULL: it was answered */
     struct demand demand;
     char *allocation;
+    char *patch; /* NULL: none */
     uint64_t number;
     bool created;
 };
@@ -116,6 +117,7 @@ static void posted_end(struct posted *p, enum binds_end end)
 static void posted_free(struct posted *p)
 {
     free(p->allocation);
+    free(p->patch);
     free(p);
 }
 
@@ -201,6 +203,9 @@ void binds_post(struct binds *x, struct pod_bind *b)
     copy(to->node, sizeof to->node, b->node);
     to->allocation = p->allocation;
     to->allocation_size = b->allocation_size;
+    if (b->patch)
+        to->patch = p->patch = xmemdup(b->patch, b->patch_size);
+    to->patch_size = b->patch_size;
     to->repeated = b->demand->role != ROLE_NONE && !b->created;
     to->done = post_done;
     to->settled = post_settled;

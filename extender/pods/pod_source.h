@@ -51,8 +51,11 @@ struct pod_bind {
     const struct demand *demand;
     const char *allocation; /* as JSON; size 0: it holds nothing of ours */
     size_t allocation_size;
-    uint64_t number; /* of the allocation; 0: there is none */
-    bool created;    /* decided now, not by an earlier request */
+    uint64_t number;   /* of the allocation; 0: there is none */
+    bool created;      /* decided now, not by an earlier request */
+    const char *patch; /* a merge patch that opens the pod's gate, in place of a
+                        * bind; NULL: none */
+    size_t patch_size;
     /* `result` is a word of APP_BINDS; `error` is "" when it is bound */
     void (*done)(struct pod_bind *b, const char *result, const char *error);
 };
