@@ -189,7 +189,8 @@ static struct binding_outcome post_failed(struct binder_thread *t,
                                           struct binding *b, int result,
                                           const struct error *err)
 {
-    bool definite = is_definite(result, t->answer.status);
+    bool definite = is_definite(result, t->answer.status) &&
+                    !kube_client_resent(t->client);
     if (result == -ENOENT)
         return refuse(t, err->text);
     if (result == -EBUSY || result == -EEXIST) /* it is bound: look where */
