@@ -193,3 +193,149 @@ Test(binder_gate, does_not_give_up_a_call_that_is_under_way)
     expect_open(&f, true);
     simbinder_stop(&f);
 }
+
+Test(binder_gate, settles_as_refused_when_no_call_can_arrive)
+{
+    const enum bindserver_fault silent[] = {FAULT_SILENT, FAULT_SILENT};
+    struct simbinder f;
+    struct asked a;
+    simbinder_start_hasty(&f);
+    bindserver_gated(f.server, "p1", "u1");
+    cr_expect_eq(RUN(&f, &a, FAULTS(FAULT_SILENT), silent), BINDER_UNKNOWN);
+    cr_expect_eq(asked_await(&a.settled), BINDER_REFUSED);
+    expect_open(&f, false);
+    simbinder_stop(&f);
+}
+
+/* Its affinity cannot be changed any more; or the call was lost, and it is
+ * found so. */
+Test(binder_gate, refuses_what_somebody_else_has_opened)
+{
+    struct simbinder f;
+    struct asked a;
+    simbinder_start(&f);
+    bindserver_gated(f.server, "p1", "u1");
+    bindserver_open_gate(f.server, "p1");
+    cr_expect_eq(RUN(&f, &a, NONE, NONE), BINDER_REFUSED);
+    expect_calls(&f, "PATCH p1 n1\n");
+    cr_expect_eq(RUN(&f, &a, FAULTS(FAULT_CUT), NONE), BINDER_REFUSED);
+    cr_expect(strstr(a.reason, "somebody else has opened"), "%s", a.reason);
+    cleanup_free char *allocation = NULL;
+    char node[64];
+    (void)bindserver_node(f.server, "p1", node, &allocation);
+    cr_expect_str_eq(allocation, "");
+    simbinder_stop(&f);
+}
+
+Test(binder_gate, refuses_what_is_gone_or_another)
+{
+    struct simbinder f;
+    struct asked a;
+    simbinder_start(&f);
+    cr_expect_eq(RUN(&f, &a, NONE, NONE), BINDER_REFUSED);
+    expect_calls(&f, "PATCH p1 n1\n");
+    cr_expect_eq(RUN(&f, &a, FAULTS(FAULT_CUT), NONE), BINDER_REFUSED);
+    cr_expect(strstr(a.reason, "no such pod"), "%s", a.reason);
+    bindserver_gated(f.server, "p1", "u2");
+    cr_expect_eq(RUN(&f, &a, NONE, NONE), BINDER_REFUSED);
+    cr_expect_eq(RUN(&f, &a, FAULTS(FAULT_CUT), NONE), BINDER_REFUSED);
+    cr_expect(strstr(a.reason, "another pod"), "%s", a.reason);
+    expect_open(&f, false);
+    bindserver_gated(f.server, "p1", "u1");
+    bindserver_deleting(f.server, "p1");
+    cr_expect_eq(RUN(&f, &a, FAULTS(FAULT_CUT), NONE), BINDER_REFUSED);
+    cr_expect(strstr(a.reason, "deleted"), "%s", a.reason);
+    expect_open(&f, false);
+    simbinder_stop(&f);
+}
+
+/* Right after a call whose answer is lost. */
+Test(binder_gate, knows_what_kube_scheduler_has_bound_meanwhile)
+{
+    struct simbinder f;
+    struct asked a;
+    char node[64];
+    simbinder_start(&f);
+    bindserver_schedules(f.server, true);
+    bindserver_gated(f.server, "p1", "u1");
+    cr_expect_eq(RUN(&f, &a, FAULTS(FAULT_CUT_DONE), NONE), BINDER_BOUND, "%s",
+                 a.reason);
+    expect_calls(&f, "PATCH p1 n1\nGET p1\n");
+    (void)bindserver_node(f.server, "p1", node, NULL);
+    cr_expect_str_eq(node, "n1");
+    bindserver_bind(f.server, "p1", "n2", "{}");
+    cr_expect_eq(RUN(&f, &a, FAULTS(FAULT_CUT), NONE), BINDER_REFUSED);
+    cr_expect(strstr(a.reason, "bound to node n2"), "%s", a.reason);
+    simbinder_stop(&f);
+}
+
+Test(binder_gate, opens_nothing_when_it_does_not_lead)
+{
+    struct simbinder f;
+    struct asked a;
+    simbinder_start(&f);
+    bindserver_gated(f.server, "p1", "u1");
+    f.leads_for = 0;
+    cr_expect_eq(RUN(&f, &a, NONE, NONE), BINDER_REFUSED);
+    expect_calls(&f, "");
+    simbinder_stop(&f);
+}
+
+/* Whatever happens, what is said at the end is so. */
+Test(binder_gate, is_right_in_the_end, .timeout = 120)
+{
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        struct simbinder f;
+        struct asked a;
+        char pin[64];
+        simbinder_start_hasty(&f);
+        bindserver_chaos(f.server, 500, seed);
+        bindserver_schedules(f.server, seed % 3 == 0);
+        bindserver_gated(f.server, "p1", "u1");
+        ask(&f, &a);
+        int outcome = asked_await(&a.outcome);
+        if (outcome == BINDER_UNKNOWN)
+            outcome = asked_await(&a.settled);
+        bool open = bindserver_pin(f.server, "p1", pin);
+        cr_expect_eq(outcome, open ? BINDER_BOUND : BINDER_REFUSED,
+                     "seed %u: %d", (unsigned)seed, outcome);
+        simbinder_stop(&f);
+    }
+}
+
+/* The first was carried out when its connection ended; the second is refused. */
+Test(binder_gate, knows_that_a_call_was_sent_again)
+{
+    struct bindserver *server = bindserver_start();
+    cleanup_with(kube_client) struct kube_client *client = NULL;
+    struct http_answer answer = {.body = STR_INIT(65536)};
+    struct error err = {0};
+    char node[64];
+    static const char body[] =
+        "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":"
+        "\"p1\",\"namespace\":\"ns\",\"uid\":\"u1\"},\"target\":{"
+        "\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"n1\"}}";
+    const struct kube_request get = {.method = "GET",
+                                     .path = "/api/v1/namespaces/ns/pods/p1"};
+    const struct kube_request post = {
+        .method = "POST",
+        .path = "/api/v1/namespaces/ns/pods/p1/binding",
+        .body = body,
+        .body_size = sizeof body - 1};
+    bindserver_pod(server, "p1", "u1");
+    cr_assert_eq(
+        kube_client_create(bindserver_config(server), CALM_MS, &client, &err),
+        0, "%s", err.text);
+    cr_assert_eq(kube_call(client, &get, &answer, &err), 0, "%s", err.text);
+    cr_expect_not(kube_client_resent(client));
+    bindserver_faults(
+        server, "POST",
+        (const enum bindserver_fault[]){FAULT_CUT_DONE, FAULT_FORBIDDEN}, 2);
+    cr_expect_eq(kube_call(client, &post, &answer, &err), -EACCES, "%s",
+                 err.text);
+    cr_expect(kube_client_resent(client));
+    (void)bindserver_node(server, "p1", node, NULL);
+    cr_expect_str_eq(node, "n1");
+    str_fini(&answer.body);
+    bindserver_stop(server);
+}
