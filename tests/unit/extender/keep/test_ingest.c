@@ -10,7 +10,7 @@
 #include "tests/lib/sim/simstate.h"
 
 /* More devices than one slice may list: 16 cards, 16 GPUs, 100 nics. */
-enum { NICS = 100 };
+enum { NICS = 50 };
 
 static int64_t now_ms;
 static struct ingest *x;
