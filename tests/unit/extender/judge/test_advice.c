@@ -7,11 +7,17 @@
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
 #include "tests/lib/randnode.h"
+#include "tests/lib/sanitized.h"
 #include "tests/lib/sim/simfleet.h"
 
 /* --- random small clusters ---------------------------------------------- */
 
-enum { ROUNDS = 5000, NODES_MAX = 4, CARDS_MAX = 4, APPLIED_MAX = 14 };
+enum {
+    ROUNDS = ROUNDS_OF(5000),
+    NODES_MAX = 4,
+    CARDS_MAX = 4,
+    APPLIED_MAX = 14
+};
 
 static struct demand pod(unsigned number)
 {
@@ -238,14 +244,14 @@ Test(advice, every_change_makes_the_pod_fit_and_none_is_too_large)
     }
     for (enum change_kind k = 0; k < CHANGE_KINDS; k++)
         printf("%s: %u\n", change_kind_word(k), said[k]);
-    cr_expect_gt(said[CHANGE_FREE], 50);
-    cr_expect_gt(said[CHANGE_RELEASE], 50);
-    cr_expect_gt(said[CHANGE_ALIGN], 50);
-    cr_expect_gt(said[CHANGE_EXCLUSIVE], 10);
-    cr_expect_gt(said[CHANGE_CARD_CORES], 50);
-    cr_expect_gt(said[CHANGE_CARD_MEMORY], 5);
-    cr_expect_gt(said[CHANGE_GPUS], 10);
-    cr_expect_gt(said[CHANGE_CARDS], 50);
+    cr_expect_gt(said[CHANGE_FREE], ROUNDS_OF(50));
+    cr_expect_gt(said[CHANGE_RELEASE], ROUNDS_OF(50));
+    cr_expect_gt(said[CHANGE_ALIGN], ROUNDS_OF(50));
+    cr_expect_gt(said[CHANGE_EXCLUSIVE], ROUNDS_OF(10));
+    cr_expect_gt(said[CHANGE_CARD_CORES], ROUNDS_OF(50));
+    cr_expect_gt(said[CHANGE_CARD_MEMORY], ROUNDS_OF(5));
+    cr_expect_gt(said[CHANGE_GPUS], ROUNDS_OF(10));
+    cr_expect_gt(said[CHANGE_CARDS], ROUNDS_OF(50));
 }
 
 /* --- the words ---------------------------------------------------------- */

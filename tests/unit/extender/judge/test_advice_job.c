@@ -10,11 +10,18 @@
 #include "extender/state/draft.h"
 #include "lib/base/mem.h"
 #include "tests/lib/randnode.h"
+#include "tests/lib/sanitized.h"
 #include "tests/lib/sim/simfabric.h"
 #include "tests/lib/sim/simfleet.h"
 #include "tests/lib/sim/simhost.h"
 
-enum { ROUNDS = 3000, NODES = 4, CARDS = 4, APPLIED_MAX = 16, JOBS = 3 };
+enum {
+    ROUNDS = ROUNDS_OF(3000),
+    NODES = 4,
+    CARDS = 4,
+    APPLIED_MAX = 16,
+    JOBS = 3
+};
 
 static struct fabric *two_leaves(void)
 {
@@ -271,16 +278,16 @@ Test(advice_job, every_change_gives_the_job_a_plan)
     for (enum change_kind k = 0; k < CHANGE_KINDS; k++)
         printf("%s: %u\n", change_kind_word(k), said[k]);
     printf("leases of all others: %u\n", all_leases);
-    cr_expect_gt(said[CHANGE_LEASE], 20);
-    cr_expect_gt(all_leases, 5);
-    cr_expect_gt(said[CHANGE_FREE], 20);
-    cr_expect_gt(said[CHANGE_WITHIN], 20);
-    cr_expect_gt(said[CHANGE_ALIGN], 20);
-    cr_expect_gt(said[CHANGE_CARD_CORES], 50);
-    cr_expect_gt(said[CHANGE_MEMORY], 20);
-    cr_expect_gt(said[CHANGE_PAIRS], 100);
-    cr_expect_gt(said[CHANGE_RELEASE], 50);
-    cr_expect_gt(said[CHANGE_JOB_END], 50);
+    cr_expect_gt(said[CHANGE_LEASE], ROUNDS_OF(20));
+    cr_expect_gt(all_leases, ROUNDS_OF(5));
+    cr_expect_gt(said[CHANGE_FREE], ROUNDS_OF(20));
+    cr_expect_gt(said[CHANGE_WITHIN], ROUNDS_OF(20));
+    cr_expect_gt(said[CHANGE_ALIGN], ROUNDS_OF(20));
+    cr_expect_gt(said[CHANGE_CARD_CORES], ROUNDS_OF(50));
+    cr_expect_gt(said[CHANGE_MEMORY], ROUNDS_OF(20));
+    cr_expect_gt(said[CHANGE_PAIRS], ROUNDS_OF(100));
+    cr_expect_gt(said[CHANGE_RELEASE], ROUNDS_OF(50));
+    cr_expect_gt(said[CHANGE_JOB_END], ROUNDS_OF(50));
 }
 
 /* --- the words ------------------------------------------------------------ */

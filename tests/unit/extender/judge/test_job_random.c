@@ -12,11 +12,12 @@
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "tests/lib/sanitized.h"
 #include "tests/lib/sim/simstate.h"
 #include "tests/lib/tmpdir.h"
 
 enum {
-    OPERATIONS = 40000,
+    OPERATIONS = ROUNDS_OF(40000),
     N_NODES = 4,
     N_CARDS = 4,
     N_JOBS = 4,

@@ -8,10 +8,17 @@
 #include "extender/keep/writer.h"
 #include "extender/state/usage.h"
 #include "lib/base/mem.h"
+#include "tests/lib/sanitized.h"
 #include "tests/lib/sim/simhost.h"
 #include "tests/lib/sim/simstate.h"
 
-enum { NODES = 3, CARDS = 3, STEPS = 6000, A_CARDS = 5, B_CORES = 30 };
+enum {
+    NODES = 3,
+    CARDS = 3,
+    STEPS = ROUNDS_OF(6000),
+    A_CARDS = 5,
+    B_CORES = 30
+};
 
 static const char text[] =
     "{\"quotas\":[{\"namespace\":\"a\",\"cards\":5},"
@@ -119,9 +126,9 @@ Test(policy, holds_under_random_pods)
     }
     cr_log_info("%u host, %u xPU, %u service pods; %u over quota",
                 bound[ROLE_HOST], bound[ROLE_XPU], bound[ROLE_SERVICE], over);
-    cr_expect_gt(bound[ROLE_HOST], 100);
-    cr_expect_gt(bound[ROLE_XPU], 100);
-    cr_expect_gt(bound[ROLE_SERVICE], 100);
-    cr_expect_gt(over, 100);
+    cr_expect_gt(bound[ROLE_HOST], ROUNDS_OF(100));
+    cr_expect_gt(bound[ROLE_XPU], ROUNDS_OF(100));
+    cr_expect_gt(bound[ROLE_SERVICE], ROUNDS_OF(100));
+    cr_expect_gt(over, ROUNDS_OF(100));
     writer_stop(w);
 }

@@ -14,6 +14,7 @@
 #include "lib/base/mem.h"
 #include "model/plan/plan.h"
 #include "tests/lib/randnode.h"
+#include "tests/lib/sanitized.h"
 #include "tests/lib/sim/simfabric.h"
 #include "tests/lib/sim/simfleet.h"
 #include "tests/lib/sim/simhost.h"
@@ -357,7 +358,8 @@ static bool check_one(struct snapshot *s, unsigned round)
 
 Test(victims, smallest_sets, .timeout = 300)
 {
-    unsigned rounds = (unsigned)setting("BIGA_TEST_ROUNDS", 2000), useful = 0;
+    unsigned rounds = (unsigned)setting("BIGA_TEST_ROUNDS", ROUNDS_OF(2000)),
+             useful = 0;
     cr_log_info("BIGA_TEST_SEED=%llu", (unsigned long long)chance_init());
     for (unsigned i = 0; i < rounds; i++) {
         struct snapshot *s = fleet(1, 2 + 2 * roll(3));
@@ -483,7 +485,8 @@ static void limit_hosts(struct snapshot **s)
 
 Test(victims, room_for_whole_jobs, .timeout = 300)
 {
-    unsigned rounds = (unsigned)setting("BIGA_TEST_ROUNDS", 2000) / 2;
+    unsigned rounds = (unsigned)setting("BIGA_TEST_ROUNDS", ROUNDS_OF(2000)) /
+                      2;
     unsigned useful = 0, late = 0, vain = 0;
     cr_log_info("BIGA_TEST_SEED=%llu", (unsigned long long)chance_init());
     for (unsigned i = 0; i < rounds; i++) {
