@@ -9,6 +9,7 @@
 #include "extender/pods/pending_demands.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
+#include "tests/lib/sanitized.h"
 #include "tests/lib/sim/simstate.h"
 
 /* `there` binds, as another replica; `app` is told. */
@@ -325,7 +326,7 @@ Test(cluster_pods, who_asks_meanwhile_reads_whole_ones)
     pthread_t reader;
     log_set_level(LOG_ERROR);
     cr_assert_eq(pthread_create(&reader, NULL, ask_always, &over), 0);
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < ROUNDS_OF(20000); i++) {
         put("a", "n1", "Running", NULL);
         gone("a");
     }

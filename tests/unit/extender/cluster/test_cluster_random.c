@@ -14,10 +14,11 @@
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "tests/lib/sanitized.h"
 #include "tests/lib/sim/simstate.h"
 
 enum {
-    OPERATIONS = 15000,
+    OPERATIONS = ROUNDS_OF(15000),
     REPLICAS = 2,
     N_NODES = 4,
     N_CARDS = 4,

@@ -6,6 +6,7 @@
 #include "extender/cluster/cluster_parts.h"
 #include "lib/base/mem.h"
 #include "model/slice/slice.h"
+#include "tests/lib/sanitized.h"
 #include "tests/lib/sim/simhost.h"
 #include "tests/lib/sim/simstate.h"
 
@@ -208,7 +209,7 @@ Test(cluster_slices, nonsense_withdraws_what_was_there)
 
 /* --- at random ---------------------------------------------------------- */
 
-enum { SLOTS = 3, STEPS = 3000 };
+enum { SLOTS = 3, STEPS = ROUNDS_OF(3000) };
 
 /* What the API server has of node "n". */
 struct stored {
