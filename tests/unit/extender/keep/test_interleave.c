@@ -10,11 +10,12 @@
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "tests/lib/sanitized.h"
 #include "tests/lib/sim/simstate.h"
 #include "tests/lib/tmpdir.h"
 
 enum {
-    INTERLEAVINGS = 20000,
+    INTERLEAVINGS = ROUNDS_OF(20000),
     N_NODES = 3,
     N_CARDS = 2,
     N_PODS = 14,

@@ -10,10 +10,17 @@
 #include "extender/keep/store.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
+#include "tests/lib/sanitized.h"
 #include "tests/lib/sim/simstate.h"
 #include "tests/lib/testdata.h"
 #include "tests/lib/tmpdir.h"
 
+/* bytes from one that is flipped to the next: a prime */
+#ifdef SANITIZED
+enum { FLIPS = 1327 };
+#else
+enum { FLIPS = 331 };
+#endif
 enum { PODS = 40, PAGE = 4096, LOG_HEADER = 32, FRAME = 24 + PAGE };
 
 /* The files of a database: what ends their names. */
@@ -186,7 +193,7 @@ Test(store_damage, of_one_byte_of_the_log_is_said)
 {
     run_and_kill();
     size_t n = 0, n_whole = 0;
-    for (size_t at = 0; at < sizes[LOG]; at += 331, n++) {
+    for (size_t at = 0; at < sizes[LOG]; at += FLIPS, n++) {
         bytes[LOG][at] = (char)(bytes[LOG][at] ^ 0x11);
         struct found f = start_again();
         bytes[LOG][at] = (char)(bytes[LOG][at] ^ 0x11);
