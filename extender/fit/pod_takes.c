@@ -307,3 +307,20 @@ void pod_takes_fini(struct pod_takes *t)
     arena_fini(&t->memory);
     *t = (struct pod_takes){0};
 }
+
+static bool is_wild(const struct take_port *p)
+{
+    return strcmp(p->ip, "0.0.0.0") == 0;
+}
+
+bool pod_takes_ports_clash(const struct pod_takes *a, const struct pod_takes *b)
+{
+    for (size_t i = 0; i < a->n_ports; i++)
+        for (size_t j = 0; j < b->n_ports; j++) {
+            const struct take_port *x = &a->ports[i], *y = &b->ports[j];
+            if (x->port == y->port && x->protocol == y->protocol &&
+                (is_wild(x) || is_wild(y) || strcmp(x->ip, y->ip) == 0))
+                return true;
+        }
+    return false;
+}

@@ -84,3 +84,61 @@ Test(pod_takes, host_ports)
            "'initContainers':[{'ports':[{'hostPort':82}]}]",
            ":80/T@0.0.0.0 :81/U@10.0.0.1");
 }
+
+static bool clash(const char *a, const char *b)
+{
+    cleanup_free char *x = xasprintf("'containers':[{'ports':[{%s}]}]", a);
+    cleanup_free char *y = xasprintf("'containers':[{'ports':[{%s}]}]", b);
+    struct pod_takes one = read_spec(x), two = read_spec(y);
+    bool does = pod_takes_ports_clash(&one, &two);
+    cr_expect_eq(pod_takes_ports_clash(&two, &one), does);
+    pod_takes_fini(&one);
+    pod_takes_fini(&two);
+    return does;
+}
+
+Test(pod_takes, host_ports_clash)
+{
+    cr_expect(clash("'hostPort':1", "'hostPort':1"));
+    cr_expect(clash("'hostPort':1,'hostIP':'10.0.0.1'", "'hostPort':1"));
+    cr_expect(clash("'hostPort':1,'hostIP':'10.0.0.1'",
+                    "'hostPort':1,'hostIP':'10.0.0.1'"));
+    cr_expect_not(clash("'hostPort':1,'hostIP':'10.0.0.1'",
+                        "'hostPort':1,'hostIP':'10.0.0.2'"));
+    cr_expect_not(clash("'hostPort':1", "'hostPort':2"));
+    cr_expect_not(clash("'hostPort':1", "'hostPort':1,'protocol':'UDP'"));
+    cr_expect_not(clash("", "'hostPort':1"));
+}
+
+Test(pod_takes, what_is_beyond_the_caps_is_named)
+{
+    cleanup_str struct str spec = STR_INIT(65536);
+    str_add(&spec, "'containers':[{'resources':{'requests':{'a/0':'1'");
+    for (unsigned i = 1; i <= POD_TAKES_RESOURCES_MAX; i++)
+        str_addf(&spec, ",'a/%u':'1'", i);
+    str_add(&spec, "}}}]");
+    struct pod_takes t = read_spec(str_text(&spec));
+    cr_expect_eq(t.n_amounts, POD_TAKES_RESOURCES_MAX);
+    cr_assert_not_null(t.more);
+    cr_expect_str_eq(t.more, "more than 16 kinds of resources");
+    pod_takes_fini(&t);
+    str_reset(&spec);
+    str_add(&spec, "'containers':[{'ports':[{'hostPort':1}");
+    for (unsigned i = 1; i <= POD_TAKES_PORTS_MAX; i++)
+        str_addf(&spec, ",{'hostPort':%u}", i + 1);
+    str_add(&spec, "]}]");
+    t = read_spec(str_text(&spec));
+    cr_expect_eq(t.n_ports, POD_TAKES_PORTS_MAX);
+    cr_assert_not_null(t.more);
+    cr_expect_str_eq(t.more, "more than 64 host ports");
+    pod_takes_fini(&t);
+}
+
+Test(pod_takes, what_is_no_pod_is_refused)
+{
+    struct pod_takes t;
+    struct error err;
+    cr_expect_eq(pod_takes_read("[]", 2, &t, &err), -EINVAL);
+    cr_expect_eq(pod_takes_read("{", 1, &t, &err), -EINVAL);
+    cr_expect_eq(pod_takes_read("", 0, &t, &err), -EINVAL);
+}
