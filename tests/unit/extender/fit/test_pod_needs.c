@@ -149,3 +149,33 @@ Test(pod_needs, tolerations)
     cr_expect_not(
         tolerates("'key':'k','operator':'Never','value':'5'", "NoSchedule"));
 }
+
+/* --- the pin ------------------------------------------------------------ */
+
+static void pinned(const char *spec, const char *want_terms)
+{
+    cleanup_with(pod_needs) struct pod_needs *n = read_spec(spec);
+    cleanup_str struct str got = STR_INIT(65536);
+    cleanup_free char *want_text = xasprintf(
+        "{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':"
+        "{'nodeSelectorTerms':[%s]}}}",
+        want_terms);
+    cleanup_free char *want = pod_quoted(want_text);
+    pod_needs_write_affinity(n, "n1", &got);
+    cr_expect_str_eq(str_text(&got), want);
+}
+
+#define PIN IN("metadata.name", "n1")
+
+Test(pod_needs, a_pin_only_narrows)
+{
+    pinned("", "{'matchFields':[" PIN "]}");
+    pinned("'affinity':{'podAffinity':{}}", "{'matchFields':[" PIN "]}");
+    pinned(TERMS("{'matchExpressions':[" IN("a", "1") "]}"),
+           "{'matchExpressions':[" IN("a", "1") "],'matchFields':[" PIN "]}");
+    pinned(TERMS("{'matchFields':[" NOT_IN("metadata.name", "n2") "]},{}"),
+           "{'matchFields':[" NOT_IN("metadata.name", "n2") "," PIN "]},{}");
+    pinned(TERMS("{'matchFields':[" PIN "]}"), "{'matchFields':[" PIN "]}");
+    pinned(TERMS("{'matchFields':[" IN("metadata.name", "n2") "\n]}"),
+           "{'matchFields':[" IN("metadata.name", "n2") "\n," PIN "]}");
+}
