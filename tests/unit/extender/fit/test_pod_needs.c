@@ -179,3 +179,104 @@ Test(pod_needs, a_pin_only_narrows)
     pinned(TERMS("{'matchFields':[" IN("metadata.name", "n2") "\n]}"),
            "{'matchFields':[" IN("metadata.name", "n2") "\n," PIN "]}");
 }
+
+/* --- the whole ---------------------------------------------------------- */
+
+Test(pod_needs, equal_needs_are_equal)
+{
+    static const char *const specs[] = {
+        "",
+        "'nodeSelector':{'a':'1'}",
+        "'nodeSelector':{'a':'2'}",
+        "'tolerations':[{'key':'k','operator':'Exists'}]",
+        "'tolerations':[{'key':'k','value':'Exists'}]",
+        TERMS(""),
+        TERMS("{}"),
+        TERMS("{'matchFields':[" PIN "]}"),
+        TERMS("{'matchExpressions':[" PIN "]}"),
+        "'containers':[{'resources':{'requests':{'cpu':'1'}}}]",
+        "'containers':[{'resources':{'requests':{'cpu':'2'}}}]",
+        "'containers':[{'ports':[{'hostPort':1}]}]",
+        "'containers':[{'ports':[{'hostPort':1,'protocol':'UDP'}]}]",
+        "'volumes':[{'persistentVolumeClaim':{}}]",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(specs); i++)
+        for (size_t k = 0; k < ARRAY_LEN(specs); k++) {
+            cleanup_with(pod_needs) struct pod_needs *a = read_spec(specs[i]);
+            cleanup_with(pod_needs) struct pod_needs *b = read_spec(specs[k]);
+            cr_expect_eq(pod_needs_equal(a, b), i == k, "%s, %s", specs[i],
+                         specs[k]);
+            cr_expect_eq(a->hash == b->hash, i == k);
+        }
+}
+
+static void unjudged(const char *spec, const char *want)
+{
+    cleanup_with(pod_needs) struct pod_needs *n = read_spec(spec);
+    cleanup_str struct str got = STR_INIT(65536);
+    pod_needs_write_unjudged(n, &got);
+    cr_expect_str_eq(str_text(&got), want, "%s", spec);
+}
+
+Test(pod_needs, what_is_not_judged_is_said)
+{
+#define PODS(list) \
+    "{'requiredDuringSchedulingIgnoredDuringExecution':[" list "]}"
+    unjudged("'topologySpreadConstraints':[{'whenUnsatisfiable':"
+             "'ScheduleAnyway'}],'affinity':{'podAffinity':" PODS("") "}",
+             "");
+    unjudged("'topologySpreadConstraints':[{'whenUnsatisfiable':"
+             "'DoNotSchedule'}]",
+             "topology spread constraints");
+    unjudged("'affinity':{'podAntiAffinity':" PODS(
+                 "{}") "},'volumes':[{'emptyDir':{}},{'ephemeral':{}}]",
+             "required affinity or anti-affinity to pods, claims of volumes");
+}
+
+static void refused(const char *spec, const char *why)
+{
+    struct pod_needs *n = NULL;
+    struct error err = {0};
+    cr_assert_eq(try_spec(spec, &n, &err), -EINVAL);
+    cr_expect_null(n);
+    cr_expect_neq(strstr(err.text, why), NULL, "%s", err.text);
+}
+
+static void too_many(const char *before, const char *each, unsigned max,
+                     const char *after, const char *why)
+{
+    for (unsigned more = 0; more < 2; more++) {
+        cleanup_str struct str spec = STR_INIT(4 << 20);
+        str_add(&spec, before);
+        for (unsigned i = 0; i < max + more; i++)
+            str_addf(&spec, "%s%s", i ? "," : "", each);
+        str_add(&spec, after);
+        if (more)
+            refused(str_text(&spec), why);
+        else
+            pod_needs_unref(read_spec(str_text(&spec)));
+    }
+}
+
+Test(pod_needs, what_is_beyond_the_caps_is_refused)
+{
+    too_many("'tolerations':[", "{}", POD_NEEDS_TOLERATIONS_MAX, "]",
+             "spec.tolerations: more than 256");
+    too_many("'nodeSelector':{", "'a':''", POD_NEEDS_SELECTOR_MAX, "}",
+             "spec.nodeSelector: more than 64");
+    too_many("'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnored"
+             "DuringExecution':{'nodeSelectorTerms':[",
+             "{'matchFields':[" PIN "]}", POD_NEEDS_TERMS_MAX, "]}}}",
+             "more than 32 terms");
+    too_many("'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnored"
+             "DuringExecution':{'nodeSelectorTerms':[{'matchExpressions':[",
+             PIN, POD_NEEDS_REQUIREMENTS_MAX, "]}]}}}",
+             "more than 64 requirements");
+    too_many("'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnored"
+             "DuringExecution':{'nodeSelectorTerms':[{'matchExpressions':["
+             "{'key':'a','operator':'In','values':[",
+             "'v'", POD_NEEDS_VALUES_MAX, "]}]}]}}}", "more than 16384 values");
+    refused("'tolerations':{}", "");
+    refused("'nodeSelector':{'a':1}", "");
+    refused("'affinity':[]", "");
+}
