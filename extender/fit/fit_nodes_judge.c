@@ -189,3 +189,109 @@ int64_t fit_nodes_room(struct fit_nodes *r, const struct pod_needs *needs,
     }
     return takes->n_ports ? 1 : room;
 }
+
+/* --- counted ------------------------------------------------------------ */
+
+struct count {
+    enum fit_reason reason;
+    const struct node_taint *taint; /* FIT_TAINT */
+    size_t amount; /* FIT_RESOURCES: number, or that behind the last: pods */
+    size_t n;
+};
+
+struct tally {
+    struct count counts[FIT_TALLY_MAX];
+    size_t n, n_ok;
+    bool more;
+};
+
+static bool is_same(const struct count *a, const struct count *b)
+{
+    return a->reason == b->reason && a->amount == b->amount &&
+           (a->taint == b->taint ||
+            (strcmp(a->taint->key, b->taint->key) == 0 &&
+             strcmp(a->taint->value, b->taint->value) == 0));
+}
+
+static void count(struct tally *t, struct count what)
+{
+    size_t i = 0;
+    while (i < t->n && !is_same(&t->counts[i], &what))
+        i++;
+    if (i == FIT_TALLY_MAX) {
+        t->more = true;
+        return;
+    }
+    if (i == t->n)
+        t->counts[t->n++] = what;
+    t->counts[i].n++;
+}
+
+static void count_judgement(struct tally *t, const struct question *q,
+                            const struct judgement *j)
+{
+    size_t n_amounts = q->needs->takes.n_amounts;
+    if (j->reason == FIT_OK) {
+        t->n_ok++;
+        return;
+    }
+    if (j->reason != FIT_RESOURCES) {
+        count(t, (struct count){.reason = j->reason,
+                                .taint = j->reason == FIT_TAINT ? j->taint
+                                                                : NULL});
+        return;
+    }
+    if (j->too_many)
+        count(t, (struct count){.reason = FIT_RESOURCES, .amount = n_amounts});
+    for (size_t i = 0; i < n_amounts; i++)
+        if (j->lacking & 1u << i)
+            count(t, (struct count){.reason = FIT_RESOURCES, .amount = i});
+}
+
+/* The most frequent first. */
+static int compare_count(const void *a, const void *b)
+{
+    const struct count *x = a, *y = b;
+    if (x->n != y->n)
+        return x->n < y->n ? 1 : -1;
+    if (x->reason != y->reason)
+        return x->reason < y->reason ? -1 : 1;
+    if (x->taint != y->taint) {
+        int order = strcmp(x->taint->key, y->taint->key);
+        return order ? order : strcmp(x->taint->value, y->taint->value);
+    }
+    return x->amount < y->amount ? -1 : x->amount > y->amount;
+}
+
+static void write_count(const struct question *q, const struct count *c,
+                        struct str *out)
+{
+    str_addf(out, "%zu ", c->n);
+    if (c->reason == FIT_TAINT)
+        write_taint(c->taint, out);
+    else if (c->reason != FIT_RESOURCES)
+        str_add(out, words[c->reason]);
+    else if (c->amount == q->needs->takes.n_amounts)
+        str_add(out, too_many_pods);
+    else
+        write_lacking(q, c->amount, out);
+}
+
+void fit_nodes_explain(struct fit_nodes *r, const struct pod_needs *needs,
+                       const char *const *nodes, size_t n, struct str *out)
+{
+    struct tally t = {0};
+    hold_lock(&r->lock);
+    struct question q = ask(r, needs);
+    for (size_t i = 0; i < n; i++) {
+        struct judgement j = judge(&q, nodes[i]);
+        count_judgement(&t, &q, &j);
+    }
+    qsort(t.counts, t.n, sizeof *t.counts, compare_count);
+    str_addf(out, "%zu/%zu nodes are available", t.n_ok, n);
+    for (size_t i = 0; i < t.n; i++) {
+        str_add(out, i ? ", " : ": ");
+        write_count(&q, &t.counts[i], out);
+    }
+    str_add(out, t.more ? ", and more" : "");
+}
