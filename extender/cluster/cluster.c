@@ -178,7 +178,8 @@ static int start_pairing(struct cluster *c, struct error *err)
     cluster_pods_listen(c->pods, &listener);
     cluster_pods_listen(c->pods, &(struct pod_listener){
                                      .put = on_pod, .gone = on_gone, .ctx = c});
-    host_capacity_listen(c->host_capacity, on_pod, c);
+    host_capacity_listen(c->host_capacity, &(struct host_capacity_listener){
+                                               .put = on_pod, .ctx = c});
     return 0;
 }
 

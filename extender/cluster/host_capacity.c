@@ -14,9 +14,8 @@
 struct host_capacity {
     struct feed *feed;
     const struct demand_config *demand;
-    void (*put)(void *ctx,
-                const struct kube_pod *pod); /* NULL: nobody listens */
-    void *ctx;
+    struct host_capacity_listener listeners[HOST_CAPACITY_LISTENERS_MAX];
+    size_t n_listeners;
     pthread_t thread;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wake;  /* something has changed */
@@ -235,6 +234,9 @@ static void list_pods(void *ctx)
     begin(r);
     host_requests_list(r->sums, HOST_REQUESTS_OTHERS);
     end(r);
+    for (size_t i = 0; i < r->n_listeners; i++)
+        if (r->listeners[i].list)
+            r->listeners[i].list(r->listeners[i].ctx);
 }
 
 static bool read_pod(struct host_capacity *r, const char *json, size_t size,
@@ -254,8 +256,9 @@ static void put_other(void *ctx, const char *json, size_t size)
     if (!read_pod(r, json, size, &pod))
         return;
     put_pod(r, HOST_REQUESTS_OTHERS, &pod);
-    if (r->put)
-        r->put(r->ctx, &pod);
+    for (size_t i = 0; i < r->n_listeners; i++)
+        if (r->listeners[i].put)
+            r->listeners[i].put(r->listeners[i].ctx, &pod);
 }
 
 static void gone_other(void *ctx, const char *json, size_t size)
@@ -267,6 +270,9 @@ static void gone_other(void *ctx, const char *json, size_t size)
     begin(r);
     host_requests_remove(r->sums, HOST_REQUESTS_OTHERS, pod.demand.uid);
     end(r);
+    for (size_t i = 0; i < r->n_listeners; i++)
+        if (r->listeners[i].gone)
+            r->listeners[i].gone(r->listeners[i].ctx, pod.demand.uid);
 }
 
 static void listed_pods(void *ctx)
@@ -276,14 +282,17 @@ static void listed_pods(void *ctx)
     host_requests_listed(r->sums, HOST_REQUESTS_OTHERS);
     tell(r);
     end(r);
+    for (size_t i = 0; i < r->n_listeners; i++)
+        if (r->listeners[i].listed)
+            r->listeners[i].listed(r->listeners[i].ctx);
 }
 
 void host_capacity_listen(struct host_capacity *r,
-                          void (*put)(void *ctx, const struct kube_pod *pod),
-                          void *ctx)
+                          const struct host_capacity_listener *listener)
 {
-    r->put = put;
-    r->ctx = ctx;
+    if (r->n_listeners == HOST_CAPACITY_LISTENERS_MAX)
+        abort(); /* the caller's list is constant */
+    r->listeners[r->n_listeners++] = *listener;
 }
 
 const struct reflector_handler host_capacity_pods = {list_pods, put_other,

@@ -24,10 +24,18 @@ extern const struct reflector_handler host_capacity_nodes;
  * own: spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed and label
  * !biga.dev/role): */
 extern const struct reflector_handler host_capacity_pods;
-/* and who is told of each of these; before the reflector starts. */
+/* and who is told of these, up to HOST_CAPACITY_LISTENERS_MAX; before the
+ * reflector starts.  As reflector_handler; members may be NULL. */
+enum { HOST_CAPACITY_LISTENERS_MAX = 4 };
+struct host_capacity_listener {
+    void (*list)(void *ctx);
+    void (*put)(void *ctx, const struct kube_pod *pod);
+    void (*gone)(void *ctx, const char *uid);
+    void (*listed)(void *ctx);
+    void *ctx;
+};
 void host_capacity_listen(struct host_capacity *r,
-                          void (*put)(void *ctx, const struct kube_pod *pod),
-                          void *ctx);
+                          const struct host_capacity_listener *listener);
 /* pods with a role, from cluster_pods: */
 void host_capacity_put_pod(void *ctx, const struct kube_pod *pod);
 void host_capacity_gone_pod(void *ctx, const char *uid);

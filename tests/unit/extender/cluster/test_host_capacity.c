@@ -345,7 +345,8 @@ Test(cluster_rooms, pass_pods_without_a_role_on)
         "\"labels\":{\"biga.dev/rol\":\"host\"}},\"spec\":{\"nodeName\":"
         "\"h0\",\"containers\":[]}}";
     char told[ERROR_TEXT_MAX] = "";
-    host_capacity_listen(rooms, on_pod, told);
+    host_capacity_listen(
+        rooms, &(struct host_capacity_listener){.put = on_pod, .ctx = told});
     host_capacity_pods.put(rooms, json, sizeof json - 1);
     cr_expect_str_eq(told, "p: metadata.labels[\"biga.dev/rol\"]: is no key of "
                            "Biga; did you mean biga.dev/role?");
