@@ -21,8 +21,11 @@ struct cluster_nodes {
     struct feed *feed;
     struct fabric_labels labels[8]; /* that matter: the set, or all presets */
     size_t n_labels;
-    struct reflector_handler next; /* members may be NULL */
-    void *next_ctx;
+    struct {
+        struct reflector_handler handler; /* members may be NULL */
+        void *ctx;
+    } next[CLUSTER_NODES_NEXT_MAX];
+    size_t n_next;
     void (*each)(void *ctx, void (*visit)(void *ctx, const char *node),
                  void *visit_ctx); /* of cluster_nodes_each(), or NULL */
     void *each_ctx;
@@ -68,8 +71,10 @@ void cluster_nodes_destroy(struct cluster_nodes *c)
 void cluster_nodes_next(struct cluster_nodes *c,
                         const struct reflector_handler *next, void *ctx)
 {
-    c->next = *next;
-    c->next_ctx = ctx;
+    if (c->n_next == CLUSTER_NODES_NEXT_MAX)
+        abort(); /* the caller's list is constant */
+    c->next[c->n_next].handler = *next;
+    c->next[c->n_next++].ctx = ctx;
 }
 
 void cluster_nodes_each(struct cluster_nodes *c,
@@ -236,8 +241,9 @@ static void on_list(void *ctx)
 {
     struct cluster_nodes *c = ctx;
     collection_list(&c->members);
-    if (c->next.list)
-        c->next.list(c->next_ctx);
+    for (size_t i = 0; i < c->n_next; i++)
+        if (c->next[i].handler.list)
+            c->next[i].handler.list(c->next[i].ctx);
 }
 
 static void member_put(struct cluster_nodes *c,
@@ -274,8 +280,9 @@ static void on_put(void *ctx, const char *json, size_t size)
         member_put(c, &object);
     else
         log_event(LOG_WARN, "node-unreadable", "error", err.text, NULL);
-    if (c->next.put)
-        c->next.put(c->next_ctx, json, size);
+    for (size_t i = 0; i < c->n_next; i++)
+        if (c->next[i].handler.put)
+            c->next[i].handler.put(c->next[i].ctx, json, size);
 }
 
 static void forget(void *ctx, void *object)
@@ -299,8 +306,9 @@ static void on_gone(void *ctx, const char *json, size_t size)
         if (m)
             forget(c, m);
     }
-    if (c->next.gone)
-        c->next.gone(c->next_ctx, json, size);
+    for (size_t i = 0; i < c->n_next; i++)
+        if (c->next[i].handler.gone)
+            c->next[i].handler.gone(c->next[i].ctx, json, size);
 }
 
 static void on_listed(void *ctx)
@@ -310,8 +318,9 @@ static void on_listed(void *ctx)
     c->complete = true;
     if (c->each)
         c->each(c->each_ctx, cluster_nodes_check, c);
-    if (c->next.listed)
-        c->next.listed(c->next_ctx);
+    for (size_t i = 0; i < c->n_next; i++)
+        if (c->next[i].handler.listed)
+            c->next[i].handler.listed(c->next[i].ctx);
 }
 
 const struct reflector_handler cluster_nodes_handler = {

@@ -65,7 +65,7 @@ void cluster_heartbeats_silence(struct cluster_heartbeats *c);
 extern const struct reflector_handler cluster_heartbeats_handler;
 
 /* Nodes: whether they are there and ready, and the labels that say where they
- * hang; all are handed on to the next, too. */
+ * hang; all are handed on to others, too. */
 struct cluster_nodes;
 struct cluster_nodes *cluster_nodes_create(struct feed *feed,
                                            const struct fabric_labels *labels);
@@ -77,7 +77,8 @@ void cluster_nodes_each(struct cluster_nodes *c,
                                      void (*visit)(void *ctx, const char *node),
                                      void *visit_ctx),
                         void *ctx);
-/* Before the reflector starts. */
+/* One more, up to CLUSTER_NODES_NEXT_MAX; before the reflector starts. */
+enum { CLUSTER_NODES_NEXT_MAX = 4 };
 void cluster_nodes_next(struct cluster_nodes *c,
                         const struct reflector_handler *next, void *ctx);
 /* For fabric_files_join(): any thread. */
