@@ -14,7 +14,7 @@
 enum {
     PENDING_MAX = 32768,      /* demands of pods that are kept */
     ANNOTATION_MAX = 1 << 18, /* bytes: what the API server allows */
-    LISTENERS_MAX = 6,
+    LISTENERS_MAX = 12,
     SHOWN_MAX = 100, /* pods without allocation that are listed */
 };
 
