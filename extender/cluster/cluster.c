@@ -140,6 +140,8 @@ static void create_parts(struct cluster *c)
                                         .ctx = c->host_capacity});
     const struct pod_listener ps = cluster_ps_listener(c->ps);
     cluster_pods_listen(c->pods, &ps);
+    c->fit = fit_nodes_create();
+    cluster_fit_follow(c->fit, c->nodes, c->pods, c->host_capacity);
     fabric_files_join(own->fabric,
                       &(struct fabric_nodes){cluster_nodes_changed,
                                              cluster_nodes_write, c->nodes});
@@ -327,6 +329,7 @@ void cluster_stop(struct cluster *c)
     cluster_pods_destroy(c->pods);
     host_capacity_destroy(c->host_capacity);
     cluster_ps_destroy(c->ps);
+    fit_nodes_destroy(c->fit);
     free(c->identity);
     free(c->heartbeats_path);
     free(c);

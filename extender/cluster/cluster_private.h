@@ -7,9 +7,11 @@
 #include <stdatomic.h>
 
 #include "extender/cluster/cluster.h"
+#include "extender/cluster/cluster_fit.h"
 #include "extender/cluster/cluster_parts.h"
 #include "extender/cluster/cluster_ps.h"
 #include "extender/cluster/host_capacity.h"
+#include "extender/fit/fit_nodes.h"
 #include "extender/leader/binds.h"
 #include "extender/leader/card_loss_controller.h"
 #include "extender/leader/elect.h"
@@ -50,6 +52,7 @@ struct cluster {
     struct cluster_pods *pods;
     struct host_capacity *host_capacity;
     struct cluster_ps *ps;
+    struct fit_nodes *fit; /* what kube-scheduler would judge */
     struct binder *binder;
     struct binds *binds;
     struct reflector *reflector;
