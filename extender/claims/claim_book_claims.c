@@ -318,3 +318,49 @@ void book_drop_claim(struct claim_book *b, struct book_object *object)
     free(c->object.key);
     free(c);
 }
+
+/* --- how it fares --------------------------------------------------------- */
+
+static struct book_claim *find(struct claim_book *b, const char *namespace,
+                               const char *name)
+{
+    cleanup_free char *key = xasprintf("%s/%s", namespace, name);
+    return strmap_get(&b->kinds[CLAIM_BOOK_CLAIMS].objects, key);
+}
+
+char *book_claim_spec(struct claim_book *b, const char *namespace,
+                      const char *name, struct claim_fate *ret_fate)
+{
+    const struct book_claim *c = find(b, namespace, name);
+    *ret_fate = c ? c->fate : (struct claim_fate){0};
+    return c && c->spec ? xstrdup(c->spec) : NULL;
+}
+
+bool claim_book_find(struct claim_book *b, const char *namespace,
+                     const char *name, struct claim_fate *ret_fate)
+{
+    hold_lock(&b->lock);
+    const struct book_claim *c = find(b, namespace, name);
+    if (!c)
+        return false;
+    *ret_fate = c->fate;
+    copy(ret_fate->node, sizeof ret_fate->node, node_of(c));
+    return true;
+}
+
+size_t claim_book_owned(struct claim_book *b, const char *owner,
+                        char (*ret_names)[DEMAND_NAME_MAX + 1], size_t max)
+{
+    size_t n = 0, pos = 0;
+    const struct book_claim *c;
+    hold_lock(&b->lock);
+    while ((c = strmap_next(&b->kinds[CLAIM_BOOK_CLAIMS].objects, &pos))) {
+        if (strcmp(c->fate.owner, owner) != 0)
+            continue;
+        if (n < max)
+            copy(ret_names[n], sizeof *ret_names,
+                 strchr(c->object.key, '/') + 1);
+        n++;
+    }
+    return n;
+}
