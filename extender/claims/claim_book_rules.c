@@ -286,3 +286,128 @@ int book_rule_classify(struct claim_book *b, struct book_rule *r,
     }
     return r->kind ? 0 : fail_nothing(r, &eval, err);
 }
+
+/* --- what it is allowed --------------------------------------------------- */
+
+static bool has_attributes(const struct book_rule *r,
+                           const struct claim_device *device, struct error *why)
+{
+    const struct claim_spec *spec = r->spec->spec;
+    for (size_t i = 0; i < spec->n_constraints; i++) {
+        const struct claim_constraint *c = &spec->constraints[i];
+        const char *name = *c->match ? c->match : c->distinct;
+        if (!claim_constraint_binds(c, r->request->name) ||
+            claim_match_attribute(device, name))
+            continue;
+        (void)error_set(why, ENOENT,
+                        "has no attribute \"%s\", which a constraint compares",
+                        name);
+        return false;
+    }
+    return true;
+}
+
+bool book_rule_allows(struct claim_book *b, const struct book_rule *r,
+                      const struct claim_device *device, const char *driver,
+                      struct error *why)
+{
+    const struct claim_class *class = book_class(b, r->request->class);
+    if (!class)
+        return false;
+    return claim_match(class, r->request, device, driver, why) == 1 &&
+           has_attributes(r, device, why);
+}
+
+/* Why not: of all devices that which tells the most. */
+struct refusal {
+    struct error *why; /* NULL: nobody asks */
+    unsigned rank;
+};
+
+static void note_refusal(struct refusal *r, unsigned rank,
+                         const struct claim_device *device, const char *text)
+{
+    if (!r->why || rank <= r->rank)
+        return;
+    r->rank = rank;
+    (void)error_set(r->why, ENOENT, "%s: %s", device->name, text);
+}
+
+/* False when a selector raises an error for the device: nothing is allocated
+ * on its node then. */
+static bool judge_device(struct claim_book *b, const struct book_rule *r,
+                         const struct claim_slice *slice,
+                         const struct claim_device *device, bool *ret_allowed,
+                         struct refusal *refusal)
+{
+    const struct claim_class *class = book_class(b, r->request->class);
+    struct error error = {0}, ignored = {0};
+    if (!class)
+        return false;
+    int m = claim_match(class, r->request, device, slice->driver, &error);
+    *ret_allowed = m == 1 && has_attributes(r, device, &error);
+    if (*ret_allowed || !refusal->why)
+        return m != -EDOM;
+    unsigned rank = m == -EDOM ? 3 : 1;
+    if (m == 1 || selects(class, r->request, device, slice->driver, &ignored))
+        rank = 2; /* it is one of those that are meant */
+    note_refusal(refusal, rank, device, error.text);
+    return m != -EDOM;
+}
+
+static void judge_node(struct claim_book *b, const struct book_rule *r,
+                       const struct book_node *at, const struct topo *topo,
+                       struct verdict *ret, struct error *why)
+{
+    struct refusal refusal = {.why = why};
+    ret->cards = ret->gpus = 0;
+    for (size_t i = 0; i < at->n; i++) {
+        const struct claim_slice *slice = at->slices[i]->slice;
+        if (!book_slice_counts(at->slices[i]))
+            continue;
+        for (size_t k = 0; k < slice->n_devices; k++) {
+            const struct claim_device *device = &slice->devices[k];
+            bool allowed;
+            if (strcmp(book_device_node(slice, device), at->name) != 0)
+                continue;
+            if (!judge_device(b, r, slice, device, &allowed, &refusal)) {
+                ret->cards = ret->gpus = 0;
+                return;
+            }
+            if (!allowed)
+                continue;
+            ret->cards |= device_bits(topo, DEVICE_CARD, slice, device);
+            ret->gpus |= device_bits(topo, DEVICE_GPU, slice, device);
+        }
+    }
+}
+
+void book_rule_bits(struct claim_book *b, struct book_rule *r,
+                    const struct node *node, uint16_t *ret_cards,
+                    uint16_t *ret_gpus, struct error *why)
+{
+    const struct book_node *at = strmap_get(&b->nodes, node->name);
+    uint64_t topo = hash_bytes(node->hash, sizeof node->hash);
+    *ret_cards = *ret_gpus = 0;
+    if (!at || !node->topo)
+        return;
+    rule_renew(b, r);
+    if (at->slot >= r->n_verdicts) {
+        size_t n = b->n_slots + b->n_slots / 8 + 1;
+        r->verdicts = xrealloc(r->verdicts, n, sizeof *r->verdicts);
+        memset(r->verdicts + r->n_verdicts, 0,
+               (n - r->n_verdicts) * sizeof *r->verdicts);
+        r->n_verdicts = n;
+    }
+    struct verdict *v = &r->verdicts[at->slot];
+    if (v->epoch != at->epoch || v->topo != topo) {
+        judge_node(b, r, at, node->topo, v, why);
+        v->epoch = at->epoch;
+        v->topo = topo;
+    } else if (why && !v->cards && !v->gpus) {
+        struct verdict again;
+        judge_node(b, r, at, node->topo, &again, why);
+    }
+    *ret_cards = v->cards;
+    *ret_gpus = v->gpus;
+}
