@@ -346,3 +346,35 @@ int claim_book_read(struct claim_book *b, const struct snapshot *s,
     *ret_needs = steal(&needs);
     return 0;
 }
+
+/* --- which devices -------------------------------------------------------- */
+
+bool claim_book_allows(struct claim_book *b, struct claim_needs *needs,
+                       const struct node *node, uint16_t *ret_cards,
+                       uint16_t *ret_gpus, struct error *why)
+{
+    uint16_t cards = UINT16_MAX, gpus = UINT16_MAX;
+    hold_lock(&b->lock);
+    for (size_t i = 0; i < needs->n_requests; i++) {
+        const struct need_request *n = &needs->requests[i];
+        uint16_t rule_cards, rule_gpus;
+        struct error reason = {0};
+        if (n->kind != NEED_CARD && n->kind != NEED_GPU)
+            continue;
+        book_rule_bits(b, n->rule, node, &rule_cards, &rule_gpus,
+                       why ? &reason : NULL);
+        if (n->kind == NEED_CARD)
+            cards &= rule_cards;
+        else
+            gpus &= rule_gpus;
+        if (why && !why->code && !(n->kind == NEED_CARD ? cards : gpus))
+            (void)error_set(why, ENOENT, "request \"%.63s\": %s",
+                            n->request->name,
+                            reason.code ? reason.text
+                                        : "its driver has published nothing "
+                                          "for this node");
+    }
+    *ret_cards = cards;
+    *ret_gpus = gpus;
+    return cards && gpus;
+}
