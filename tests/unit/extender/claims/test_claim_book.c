@@ -222,3 +222,184 @@ Test(claim_book, keeps_of_our_slices_those_with_cards_by_claims)
     put(CLAIM_BOOK_OWN_SLICES, simclaims_cards(node_of("n0")->topo, 1, ""));
     cr_expect_gt(claim_book_version(book), version);
 }
+
+/* --- what a pod asks -------------------------------------------------------- */
+
+static struct claim_needs *needs;
+
+static bool at_gate = true;
+
+static int read_pod(const char *claims, struct demand *d, struct error *err)
+{
+    cleanup_free char *json = simclaims_pod(d->name, claims);
+    claim_needs_unref(needs);
+    needs = NULL;
+    return claim_book_read(book, fleet, json, strlen(json), at_gate, d, &needs,
+                           err);
+}
+
+static void expect_refused(const char *claims, enum pod_role role,
+                           const char *text)
+{
+    struct demand d = sim_pod("p", role, "j", 0), before = d;
+    struct error err = {0};
+    cr_expect_eq(read_pod(claims, &d, &err), -EDOM, "%s", claims);
+    cr_expect(strstr(err.text, text), "%s: %s", claims, err.text);
+    cr_expect_eq(memcmp(&d, &before, sizeof d), 0);
+    cr_expect_null(needs);
+}
+
+#define CARD(more)                                                    \
+    "{\"name\":\"card\",\"exactly\":{\"deviceClassName\":\"xpu.biga." \
+    "dev\"" more "}}"
+#define GPU(more)                                                       \
+    "{\"name\":\"gpu\",\"exactly\":{\"deviceClassName\":\"gpu.example." \
+    "com\"" more "}}"
+#define SHARE                                                \
+    ",\"capacity\":{\"requests\":{\"biga.dev/cores\":\"4\"," \
+    "\"biga.dev/memory\":\"2Gi\"}}"
+#define MATCH(attribute) "[{\"matchAttribute\":\"" attribute "\"}]"
+#define ROOT "resource.kubernetes.io/pcieRoot"
+#define FROM(template) \
+    "{\"name\":\"pair\",\"resourceClaimTemplateName\":\"" template "\"}"
+
+static void put_template(const char *requests, const char *constraints)
+{
+    put(CLAIM_BOOK_TEMPLATES, simclaims_template("t", requests, constraints));
+}
+
+Test(claim_book, joins_claims_into_the_demand)
+{
+    struct demand d = sim_pod("p", ROLE_HOST, "j", 0);
+    struct error err = {0};
+    publish();
+    put_template(CARD(SHARE) "," GPU(""), MATCH(ROOT));
+    cr_assert_eq(read_pod(FROM("t"), &d, &err), 0, "%s", err.text);
+    cr_expect_eq(d.cards, 1);
+    cr_expect_eq(d.pair_cards, 1);
+    cr_expect_eq(d.gpus, 1);
+    cr_expect_eq(d.pair_gpus, 1);
+    cr_expect(d.by_claim);
+    cr_expect(d.has_card_need);
+    cr_expect_not(d.exclusive);
+    cr_expect_eq(d.card_cores, 4);
+    cr_expect_eq(d.card_memory_mib, 2048);
+    cr_expect_eq(d.align, RELATION_PHB);
+    cr_expect_eq(claim_needs_cards(needs), 1);
+    cr_expect_eq(claim_needs_gpus(needs), 1);
+}
+
+Test(claim_book, takes_a_card_whole_when_no_amount_is_stated)
+{
+    struct demand d = sim_pod("p", ROLE_XPU, "j", 0);
+    struct error err = {0};
+    publish();
+    put_template(CARD(",\"count\":2"), MATCH("biga.dev/switch"));
+    cr_assert_eq(read_pod(FROM("t"), &d, &err), 0, "%s", err.text);
+    cr_expect_eq(d.cards, 2);
+    cr_expect_eq(d.pair_cards, 2);
+    cr_expect(d.exclusive);
+    cr_expect_not(d.has_card_need);
+    cr_expect_eq(d.align, RELATION_PIX);
+    cr_assert_eq(read_pod("", &d, &err), 0);
+    cr_expect_null(needs, "a pod without claims");
+}
+
+Test(claim_book, joins_no_constraint_that_binds_one_device)
+{
+    struct demand d = sim_pod("p", ROLE_HOST, "j", 0);
+    struct error err = {0};
+    publish();
+    put_template(CARD("") "," GPU(""),
+                 "[{\"requests\":[\"card\"],\"matchAttribute\":\"" ROOT
+                 "\"},{\"requests\":[\"card\",\"gpu\"],\"matchAttribute\":"
+                 "\"resource.kubernetes.io/numaNode\"}]");
+    d.align = RELATION_SYS;
+    cr_assert_eq(read_pod(FROM("t"), &d, &err), 0, "%s", err.text);
+    cr_expect_eq(d.align, RELATION_NODE);
+    d.align = RELATION_PIX;
+    cr_assert_eq(read_pod(FROM("t"), &d, &err), 0, "%s", err.text);
+    cr_expect_eq(d.align, RELATION_PIX, "what the pod says itself is closer");
+}
+
+Test(claim_book, refuses_with_the_request_and_what_would_help)
+{
+    expect_refused(FROM("t"), ROLE_HOST,
+                   "spec.resourceClaims[\"pair\"]: ResourceClaimTemplate \"t\" "
+                   "is not there: create it");
+    put_template(CARD(""), "[]");
+    expect_refused(FROM("t"), ROLE_HOST,
+                   "request \"card\": DeviceClass \"xpu.biga.dev\" is not "
+                   "there: create it");
+    put(CLAIM_BOOK_CLASSES,
+        simclaims_class("xpu.biga.dev", SIMCLAIMS_CARD_CEL));
+    expect_refused(FROM("t"), ROLE_HOST,
+                   "request \"card\": selects no card of any node: cards are "
+                   "given by claims where biga-advertiser runs with --claims");
+    publish();
+    put_template(CARD(",\"allocationMode\":\"All\""), "[]");
+    expect_refused(FROM("t"), ROLE_HOST, "has allocationMode All");
+    put_template(CARD(",\"adminAccess\":true"), "[]");
+    expect_refused(FROM("t"), ROLE_HOST, "has adminAccess");
+    put_template(CARD(",\"count\":17"), "[]");
+    expect_refused(FROM("t"), ROLE_HOST, "more than 16 cards");
+    put_template(GPU(""), "[]");
+    expect_refused(FROM("t"), ROLE_XPU, "they go to the host pod");
+    put_template("{\"name\":\"odd\",\"firstAvailable\":[{\"name\":\"a\","
+                 "\"deviceClassName\":\"xpu.biga.dev\"}]}",
+                 "[]");
+    expect_refused(FROM("t"), ROLE_HOST, "odd");
+    put(CLAIM_BOOK_CLASSES, simclaims_class("gpu.example.com", "1 +"));
+    put_template(GPU(""), "[]");
+    expect_refused(FROM("t"), ROLE_HOST,
+                   "DeviceClass \"gpu.example.com\" cannot be read: ");
+    put(CLAIM_BOOK_CLASSES,
+        simclaims_class("gpu.example.com", "device.driver == \"other\""));
+    expect_refused(FROM("t"), ROLE_HOST, "has to publish");
+}
+
+Test(claim_book, leaves_other_devices_to_kube_scheduler_without_a_gate)
+{
+    struct demand d = sim_pod("p", ROLE_HOST, "j", 0), before = d;
+    struct error err = {0};
+    put(CLAIM_BOOK_CLASSES,
+        simclaims_class("xpu.biga.dev", SIMCLAIMS_CARD_CEL));
+    put_template(GPU(",\"allocationMode\":\"All\""), "[]");
+    at_gate = false;
+    cr_expect_eq(read_pod(FROM("t"), &d, &err), 0, "%s", err.text);
+    cr_expect_eq(claim_needs_cards(needs) + claim_needs_gpus(needs), 0);
+    cr_expect_eq(memcmp(&d, &before, sizeof d), 0);
+    put(CLAIM_BOOK_CLASSES,
+        simclaims_class("gpu.example.com", "device.driver == \"other\""));
+    cr_expect_eq(read_pod(FROM("t"), &d, &err), 0, "%s", err.text);
+    put_template(CARD(""), "[]");
+    expect_refused(FROM("t"), ROLE_HOST, "selects no card of any node");
+}
+
+Test(claim_book, refuses_claims_that_differ_or_stand_alone)
+{
+    publish();
+    put(CLAIM_BOOK_TEMPLATES, simclaims_template("t", CARD(""), "[]"));
+    put(CLAIM_BOOK_TEMPLATES, simclaims_template("u", CARD(SHARE), "[]"));
+    expect_refused(FROM("t") ",{\"name\":\"b\",\"resourceClaimTemplateName\":"
+                             "\"u\"}",
+                   ROLE_HOST,
+                   "spec.resourceClaims[\"b\"]: request \"card\": asks another "
+                   "amount");
+    put(CLAIM_BOOK_CLAIMS, simclaims_claim("c", 1, "", ""));
+    expect_refused("{\"name\":\"own\",\"resourceClaimName\":\"c\"}", ROLE_HOST,
+                   "use a resourceClaimTemplateName");
+    expect_refused("{\"name\":\"own\",\"resourceClaimName\":\"d\"}", ROLE_HOST,
+                   "ResourceClaim \"d\" is not there");
+}
+
+Test(claim_book, lets_one_of_a_pair_claim)
+{
+    struct demand host = sim_pod("h", ROLE_HOST, "j", 0);
+    struct error err = {0};
+    publish();
+    put_template(CARD(""), "[]");
+    cr_assert_eq(read_pod(FROM("t"), &host, &err), 0, "%s", err.text);
+    cr_expect_eq(claim_needs_check_pair(needs, NULL, &err), 0);
+    cr_expect_eq(claim_needs_check_pair(needs, needs, &err), -EDOM);
+}
