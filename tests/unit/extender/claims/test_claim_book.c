@@ -403,3 +403,72 @@ Test(claim_book, lets_one_of_a_pair_claim)
     cr_expect_eq(claim_needs_check_pair(needs, NULL, &err), 0);
     cr_expect_eq(claim_needs_check_pair(needs, needs, &err), -EDOM);
 }
+
+/* --- which devices ------------------------------------------------------------ */
+
+static void expect_allowed(const char *node, unsigned cards, unsigned gpus)
+{
+    uint16_t c, g;
+    struct error why = {0};
+    bool any = claim_book_allows(book, needs, node_of(node), &c, &g, &why);
+    cr_expect_eq(c, cards, "%s: cards %x: %s", node, c, why.text);
+    cr_expect_eq(g, gpus, "%s: gpus %x: %s", node, g, why.text);
+    cr_expect_eq(any, cards && gpus);
+}
+
+static void ask(const char *requests, const char *constraints)
+{
+    struct demand d = sim_pod("p", ROLE_HOST, "j", 0);
+    struct error err = {0};
+    put_template(requests, constraints);
+    cr_assert_eq(read_pod(FROM("t"), &d, &err), 0, "%s", err.text);
+}
+
+Test(claim_book, allows_what_selectors_and_taints_leave)
+{
+    const struct node *n = node_of("n0");
+    publish();
+    ask(CARD("") "," GPU(""), "[]");
+    expect_allowed("n0", 0xf, 0xf);
+    put(CLAIM_BOOK_OWN_SLICES, simclaims_cards(n->topo, 2, "card-0000-13-00"));
+    expect_allowed("n0", 0xd, 0xf);
+    expect_allowed("n1", 0xf, 0xf);
+    put(CLAIM_BOOK_SLICES, simclaims_gpus(n->topo, 2, "gpu-0"));
+    expect_allowed("n0", 0xd, 0xe);
+    ask(CARD(",\"selectors\":[{\"cel\":{\"expression\":\"device.attributes["
+             "\\\"resource.kubernetes.io\\\"].pciBusID == "
+             "\\\"0000:22:00.0\\\"\"}}]"),
+        "[]");
+    expect_allowed("n0", 4, UINT16_MAX);
+    gone(CLAIM_BOOK_OWN_SLICES, simclaims_cards(n->topo, 2, ""));
+    expect_allowed("n0", 0, UINT16_MAX);
+    expect_allowed("n1", 4, UINT16_MAX);
+}
+
+Test(claim_book, follows_classes)
+{
+    publish();
+    ask(CARD(""), "[]");
+    expect_allowed("n0", 0xf, UINT16_MAX);
+    uint64_t version = claim_book_version(book);
+    put(CLAIM_BOOK_CLASSES,
+        simclaims_class("xpu.biga.dev", SIMCLAIMS_CARD_CEL
+                        " && device.attributes[\"biga.dev\"].node == "
+                        "\"n1\""));
+    cr_expect_gt(claim_book_version(book), version);
+    expect_allowed("n0", 0, UINT16_MAX);
+    expect_allowed("n1", 0xf, UINT16_MAX);
+}
+
+Test(claim_book, wants_the_attributes_that_constraints_compare)
+{
+    uint16_t cards, gpus;
+    struct error why = {0};
+    publish();
+    ask(CARD("") "," GPU(""), MATCH("biga.dev/switch"));
+    cr_expect_not(
+        claim_book_allows(book, needs, node_of("n0"), &cards, &gpus, &why));
+    cr_expect(strstr(why.text, "request \"gpu\""), "%s", why.text);
+    cr_expect(strstr(why.text, "has no attribute \"biga.dev/switch\""), "%s",
+              why.text);
+}
