@@ -472,3 +472,127 @@ Test(claim_book, wants_the_attributes_that_constraints_compare)
     cr_expect(strstr(why.text, "has no attribute \"biga.dev/switch\""), "%s",
               why.text);
 }
+
+/* --- pins ------------------------------------------------------------------------ */
+
+/* An allocation of these cards and GPUs of n0. */
+static struct allocation *place(unsigned cards, unsigned gpus)
+{
+    const struct node *n = node_of("n0");
+    struct demand d = sim_pod("p", ROLE_HOST, "j", 0);
+    struct allocation *a = allocation_create(&d, "n0");
+    size_t first;
+    a->cards = xcalloc(CARDS, sizeof *a->cards);
+    a->card_pci = xcalloc(CARDS, sizeof *a->card_pci);
+    a->gpus = xcalloc(CARDS, sizeof *a->gpus);
+    a->gpu_pci = xcalloc(CARDS, sizeof *a->gpu_pci);
+    for (size_t i = 0; i < CARDS; i++) {
+        (void)topo_count(n->topo, DEVICE_CARD, &first);
+        const struct device *card = topo_device(n->topo, first + i);
+        (void)topo_count(n->topo, DEVICE_GPU, &first);
+        const struct device *gpu = topo_device(n->topo, first + i);
+        if (cards >> i & 1) {
+            memcpy(a->cards[a->n_cards], card->id, strlen(card->id));
+            pci_addr_format(&card->pci, a->card_pci[a->n_cards++]);
+        }
+        if (gpus >> i & 1) {
+            memcpy(a->gpus[a->n_gpus], gpu->id, strlen(gpu->id));
+            pci_addr_format(&gpu->pci, a->gpu_pci[a->n_gpus++]);
+        }
+    }
+    return a;
+}
+
+static int pin(unsigned cards, unsigned gpus, struct claim_book_pins *pins,
+               struct error *err)
+{
+    cleanup_with(allocation) struct allocation *a = place(cards, gpus);
+    return claim_book_pin(book, needs, node_of("n0"), a, pins, err);
+}
+
+Test(claim_book, pins_each_request_to_its_device)
+{
+    cleanup_claim_book_pins struct claim_book_pins pins = {0};
+    struct error err = {0};
+    publish();
+    ask(CARD(SHARE) "," GPU(""), MATCH(ROOT));
+    cr_assert_eq(pin(4, 8, &pins, &err), 0, "%s", err.text);
+    cr_assert_eq(pins.n, 1);
+    cr_expect_str_eq(pins.items[0].name, "pair");
+    cr_expect(pins.items[0].pinned);
+    const char *spec = str_text(&pins.items[0].spec);
+    cr_expect(strstr(spec, "0000:22:00.0"), "%s", spec);
+    cr_expect(strstr(spec, "0000:23:01.0"), "%s", spec);
+    cr_expect(strstr(spec, "\\\"n0\\\""), "%s", spec);
+    claim_book_pins_fini(&pins);
+    cr_expect_eq(pin(1, 8, &pins, &err), -EDOM, "of another root");
+    cr_expect(strstr(err.text, "request \"gpu\""), "%s", err.text);
+}
+
+Test(claim_book, gives_devices_so_that_constraints_hold)
+{
+    cleanup_claim_book_pins struct claim_book_pins pins = {0};
+    struct error err = {0};
+    publish();
+    /* the first card asks for the second GPU's root by its own constraint */
+    ask("{\"name\":\"a\",\"exactly\":{\"deviceClassName\":\"xpu.biga.dev\","
+        "\"selectors\":[{\"cel\":{\"expression\":\"device.attributes["
+        "\\\"resource.kubernetes.io\\\"].pcieRoot == "
+        "\\\"pci0000:20\\\"\"}}]}},"
+        "{\"name\":\"g\",\"exactly\":{\"deviceClassName\":\"gpu.example.com\"}"
+        "}",
+        MATCH(ROOT));
+    cr_assert_eq(pin(4, 9, &pins, &err), 0, "%s", err.text);
+    const char *spec = str_text(&pins.items[0].spec);
+    cr_expect(strstr(spec, "0000:23:01.0"), "%s", spec);
+    cr_expect_null(strstr(spec, "0000:12:01.0"), "%s", spec);
+}
+
+/* kube-scheduler looks for devices where pods ask for these. */
+Test(claim_book, tells_which_resources_classes_give)
+{
+    char *named = xstrdup("{\"metadata\":{\"name\":\"big\"},\"spec\":{"
+                          "\"extendedResourceName\":\"example.com/big\"}}");
+    put(CLAIM_BOOK_CLASSES, named);
+    cr_expect(strstr(resources, "deviceclass.resource.kubernetes.io/big "));
+    cr_expect(strstr(resources, "example.com/big "), "%s", resources);
+    put(CLAIM_BOOK_CLASSES, simclaims_class("big", "true"));
+    cr_expect_str_eq(resources, "deviceclass.resource.kubernetes.io/big ");
+    gone(CLAIM_BOOK_CLASSES, simclaims_class("big", "true"));
+    cr_expect_str_eq(resources, "");
+}
+
+#define LIKE(name)      \
+    "{\"name\":\"" name \
+    "\",\"exactly\":{\"deviceClassName\":\"gpu.example.com\"}}"
+
+/* What they are allowed is kept once for both. */
+Test(claim_book, names_each_of_requests_that_are_alike)
+{
+    cleanup_claim_book_pins struct claim_book_pins pins = {0};
+    struct error err = {0};
+    publish();
+    ask(LIKE("first"), "[]");
+    ask(LIKE("g") "," LIKE("h"), "[]");
+    cr_assert_eq(pin(0, 3, &pins, &err), 0, "%s", err.text);
+    const char *spec = str_text(&pins.items[0].spec);
+    size_t n = 0;
+    for (const char *at = spec; (at = strstr(at, "\"selectors\"")); at++)
+        n++;
+    cr_expect_eq(n, 2, "%s", spec);
+}
+
+/* --- as long as it is asked ------------------------------------------------------ */
+
+Test(claim_book, needs_outlive_their_template)
+{
+    cleanup_claim_book_pins struct claim_book_pins pins = {0};
+    struct error err = {0};
+    publish();
+    ask(CARD(""), "[]");
+    gone(CLAIM_BOOK_TEMPLATES, simclaims_template("t", CARD(""), "[]"));
+    expect_allowed("n0", 0xf, UINT16_MAX);
+    cr_expect_eq(pin(1, 0, &pins, &err), 0, "%s", err.text);
+    claim_needs_unref(needs);
+    needs = NULL;
+}
