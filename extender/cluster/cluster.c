@@ -105,6 +105,59 @@ static void each_node(void *ctx, void (*visit)(void *ctx, const char *node),
     cluster_slices_each(c->slices, visit, visit_ctx);
 }
 
+/* What a claim has, to the writer. */
+static void on_claim_used(void *ctx, struct claim_use *use, bool gone)
+{
+    struct cluster *c = ctx;
+    struct feed_op *o = feed_new(c->feed, WRITER_CLAIM, 0);
+    o->op.claim = claim_use_ref(use);
+    o->op.gone = gone;
+    feed_post(o);
+}
+
+/* Slices of ours are for both: the topology, and what of it claims may have. */
+static void own_slices_list(void *ctx)
+{
+    struct cluster *c = ctx;
+    cluster_slices_handler.list(c->slices);
+    if (c->claims)
+        claim_book_handler.list(
+            claim_book_ctx(c->claims, CLAIM_BOOK_OWN_SLICES));
+}
+
+static void own_slices_put(void *ctx, const char *json, size_t size)
+{
+    struct cluster *c = ctx;
+    cluster_slices_handler.put(c->slices, json, size);
+    if (c->claims)
+        claim_book_handler.put(claim_book_ctx(c->claims, CLAIM_BOOK_OWN_SLICES),
+                               json, size);
+}
+
+static void own_slices_gone(void *ctx, const char *json, size_t size)
+{
+    struct cluster *c = ctx;
+    cluster_slices_handler.gone(c->slices, json, size);
+    if (c->claims)
+        claim_book_handler.gone(
+            claim_book_ctx(c->claims, CLAIM_BOOK_OWN_SLICES), json, size);
+}
+
+static void own_slices_listed(void *ctx)
+{
+    struct cluster *c = ctx;
+    cluster_slices_handler.listed(c->slices);
+    if (c->claims)
+        claim_book_handler.listed(
+            claim_book_ctx(c->claims, CLAIM_BOOK_OWN_SLICES));
+}
+
+static void on_classes(void *ctx, const char *const *resources, size_t n)
+{
+    struct cluster *c = ctx;
+    fit_nodes_set_by_class(c->fit, resources, n);
+}
+
 static void create_parts(struct cluster *c)
 {
     const struct cluster_config *own = &c->config;
@@ -129,6 +182,9 @@ static void create_parts(struct cluster *c)
                                       .is_busy = is_busy,
                                       .unaccounted = on_unaccounted,
                                       .ctx = c});
+    if (own->claims)
+        c->claims = claim_book_create(&(struct claim_book_config){
+            .used = on_claim_used, .classes = on_classes, .ctx = c});
     c->host_capacity = host_capacity_create(c->feed, &own->demand);
     c->ps = cluster_ps_create();
     cluster_nodes_each(c->nodes, each_node, c);
@@ -224,14 +280,28 @@ static int start_card_losses(struct cluster *c, struct error *err)
     return 0;
 }
 
+static struct reflector_kind claims_kind(struct cluster *c,
+                                         enum claim_book_kind kind,
+                                         const char *name, const char *path)
+{
+    return (struct reflector_kind){
+        .name = name,
+        .path = path,
+        .handler = claim_book_handler,
+        .ctx = c->claims ? claim_book_ctx(c->claims, kind) : NULL};
+}
+
 static int start_reflector(struct cluster *c, struct error *err)
 {
-    const struct reflector_kind kinds[CLUSTER_KINDS] = {
+    struct reflector_kind kinds[CLUSTER_KINDS] = {
         [CLUSTER_SLICES] = {.name = "resourceslices",
                             .path = "/apis/resource.k8s.io/v1/resourceslices",
                             .query = "fieldSelector=spec.driver%3Dxpu.biga.dev",
-                            .handler = cluster_slices_handler,
-                            .ctx = c->slices},
+                            .handler = {.list = own_slices_list,
+                                        .put = own_slices_put,
+                                        .gone = own_slices_gone,
+                                        .listed = own_slices_listed},
+                            .ctx = c},
         [CLUSTER_HEARTBEATS] = {.name = "leases",
                                 .path = c->heartbeats_path,
                                 .handler = cluster_heartbeats_handler,
@@ -253,9 +323,24 @@ static int start_reflector(struct cluster *c, struct error *err)
                                          "status.phase%21%3DFailed",
                                 .handler = host_capacity_pods,
                                 .ctx = c->host_capacity},
+        [CLUSTER_OTHER_SLICES] =
+            claims_kind(c, CLAIM_BOOK_SLICES, "other-slices",
+                        "/apis/resource.k8s.io/v1/resourceslices"),
+        [CLUSTER_CLAIMS] =
+            claims_kind(c, CLAIM_BOOK_CLAIMS, "resourceclaims",
+                        "/apis/resource.k8s.io/v1/resourceclaims"),
+        [CLUSTER_CLASSES] =
+            claims_kind(c, CLAIM_BOOK_CLASSES, "deviceclasses",
+                        "/apis/resource.k8s.io/v1/deviceclasses"),
+        [CLUSTER_TEMPLATES] =
+            claims_kind(c, CLAIM_BOOK_TEMPLATES, "resourceclaimtemplates",
+                        "/apis/resource.k8s.io/v1/resourceclaimtemplates"),
     };
-    return reflector_start(c->config.kube, kinds, CLUSTER_KINDS, &c->reflector,
-                           err);
+    kinds[CLUSTER_OTHER_SLICES].query =
+        "fieldSelector=spec.driver%21%3Dxpu.biga.dev";
+    return reflector_start(c->config.kube, kinds,
+                           c->claims ? CLUSTER_KINDS : CLUSTER_BASE,
+                           &c->reflector, err);
 }
 
 static int start_threads(struct cluster *c, struct error *err)
@@ -327,6 +412,7 @@ void cluster_stop(struct cluster *c)
     cluster_heartbeats_destroy(c->heartbeats);
     cluster_nodes_destroy(c->nodes);
     cluster_pods_destroy(c->pods);
+    claim_book_destroy(c->claims);
     host_capacity_destroy(c->host_capacity);
     cluster_ps_destroy(c->ps);
     fit_nodes_destroy(c->fit);
@@ -338,6 +424,11 @@ void cluster_stop(struct cluster *c)
 struct cluster_ps *cluster_ps_of(struct cluster *c)
 {
     return c->ps;
+}
+
+struct claim_book *cluster_claims_of(struct cluster *c)
+{
+    return c->claims;
 }
 
 bool cluster_is_synced(const struct cluster *c)

@@ -5,7 +5,8 @@
  *   reflector ─▶ cluster_slices ────┐
  *             ─▶ cluster_heartbeats ┤ operations, in order  snapshot
  *             ─▶ cluster_nodes ─────┼──────────▶ writer ──────────▶ readers
- *             ─▶ cluster_pods ──────┘              │
+ *             ─▶ cluster_pods ──────┤              │
+ *             ─▶ claim_book ────────┘              │
  *   elect ── lead / follow ────────────────────────┤
  *   scheduler's bind ── binds ─────────────────────┴─▶ binder ─▶ API server
  *   pair_controller: what the leader does about pairs (buddies, orphans)
@@ -19,6 +20,7 @@
 #include <stdint.h>
 
 #include "extender/app/fabric_files.h"
+#include "extender/claims/claim_book.h"
 #include "extender/keep/writer.h"
 #include "extender/leader/binder.h"
 #include "extender/leader/events.h"
@@ -47,6 +49,7 @@ struct cluster_config {
     bool elect;          /* false: the only replica, always the leader
                                 * (tests, one replica without a Lease) */
     bool events;         /* write Events and conditions */
+    bool claims;         /* follow ResourceClaims (claims/claim_book.h) */
     int64_t card_lost_s; /* how long pods stay on a lost card that say nothing
                           * themselves (model/pod/patience.h) */
 };
@@ -67,6 +70,8 @@ struct cluster *cluster_of(const struct pod_source *source);
 
 /* How its pods fare (cluster_ps.h); lives as long. */
 struct cluster_ps *cluster_ps_of(struct cluster *c);
+/* What is known of claims; NULL without `claims`. Lives as long. */
+struct claim_book *cluster_claims_of(struct cluster *c);
 /* As JSON, for /v1/cluster: who leads, and each collection's state. */
 void cluster_write(struct cluster *c, struct str *out);
 void cluster_write_text(struct cluster *c, struct str *out); /* as a table */

@@ -27,6 +27,11 @@ enum cluster_kind {
     CLUSTER_NODES,
     CLUSTER_PODS,
     CLUSTER_OTHER_PODS,
+    CLUSTER_BASE, /* so many without claims */
+    CLUSTER_OTHER_SLICES = CLUSTER_BASE,
+    CLUSTER_CLAIMS,
+    CLUSTER_CLASSES,
+    CLUSTER_TEMPLATES,
     CLUSTER_KINDS
 };
 
@@ -50,6 +55,7 @@ struct cluster {
     struct cluster_heartbeats *heartbeats;
     struct cluster_nodes *nodes;
     struct cluster_pods *pods;
+    struct claim_book *claims; /* NULL: they are not followed */
     struct host_capacity *host_capacity;
     struct cluster_ps *ps;
     struct fit_nodes *fit; /* what kube-scheduler would judge */
