@@ -92,6 +92,14 @@ static const struct conf_setting settings_table[] = {
      .offset = AT(server.events),
      .otherwise = "true",
      .help = "Whether to write Events on pods."},
+    {.name = "claims",
+     .type = CONF_FLAG,
+     .offset = AT(server.claims),
+     .otherwise = "true",
+     .help = "Whether to follow ResourceClaims: cards and GPUs that others "
+             "have by claims are not planned with. Needs the right to list "
+             "and watch resourceclaims, resourceclaimtemplates and "
+             "deviceclasses."},
     {.name = "policy",
      .type = CONF_TEXT,
      .offset = AT(server.policy),
@@ -310,6 +318,7 @@ static int check_needs(const struct settings *s, struct error *err)
         {"heartbeat-namespace", kube, only_kube},
         {"elect", kube, only_kube},
         {"events", kube, only_kube},
+        {"claims", kube, only_kube},
         {"card-lost", kube, only_kube},
         {"fabric-labels", kube || fabric,
          "needs --fabric, or --store kubernetes"},

@@ -221,6 +221,7 @@ static int start_cluster(struct server *s, const struct server_config *config,
         .fresh_ms = config->fresh_ms,
         .elect = config->elect,
         .events = config->events,
+        .claims = config->claims,
         .card_lost_s = config->card_lost_s,
     };
     r = cluster_start(&c, &s->cluster, err);
