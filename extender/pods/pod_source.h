@@ -83,6 +83,12 @@ struct pod_source_ops {
     /* A key of the pod that is none of the contract's. */
     bool (*find_unknown_key)(void *ctx, const char *namespace, const char *name,
                              struct str *text);
+    /* Join what a pod's claims ask into its demand; `at_gate`: Biga is to plan
+     * it, else kube-scheduler asks about it.  0; -EDOM: they cannot be planned
+     * with, and why. */
+    int (*join_claims)(void *ctx, const struct snapshot *s,
+                       const struct jtext *pod, bool at_gate,
+                       struct demand *demand, struct error *err);
     /* How a pod fares that has its place: "; …", or nothing. */
     void (*add_health)(void *ctx, const struct allocation *a, struct str *text);
     /* What a pod that fits still waits for: "; …", or nothing.  False: it does

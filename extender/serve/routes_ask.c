@@ -388,7 +388,15 @@ static int read_simulated(const struct simulation *sim, struct jscan *s,
     struct jscan keys = *s;
     struct error odd = {0};
     int unknown = pod_keys_check(&keys, &odd);
+    struct jtext pod = {.data = s->p};
     int r = demand_read(s, &sim->app->demand, ret_demand, err);
+    pod.size = (size_t)(s->p - pod.data);
+    if (r == 0 && ret_demand->role != ROLE_NONE &&
+        pod_source_has(&sim->app->source, join_claims)) {
+        cleanup_with(snapshot) struct snapshot *now = draft_peek(sim->draft);
+        r = pod_source_ask(&sim->app->source, join_claims, now, &pod, true,
+                           ret_demand, err);
+    }
     if (unknown != -EDOM || r == -EINVAL)
         return r;
     *err = odd;

@@ -144,13 +144,25 @@ static void filter_planned(struct app *app, struct scratch *m,
     refuse_all(app, m, &s, out);
 }
 
+/* The request's pod, with what its claims ask. */
+static int read_args(struct app *app, struct scratch *m,
+                     const struct snapshot *snapshot, struct jtext body,
+                     struct error *err)
+{
+    int r = wire_read_args(body.data, body.size, &app->demand, &m->args, err);
+    if (r < 0 || m->args.demand.role == ROLE_NONE)
+        return r;
+    return pod_source_ask(&app->source, join_claims, snapshot, &m->args.pod,
+                          false, &m->args.demand, err);
+}
+
 static int filter_with(struct app *app, struct scratch *m,
                        const struct snapshot *snapshot, struct jtext body,
                        struct str *out, struct error *err)
 {
     struct schedule s;
     size_t fitting;
-    int r = wire_read_args(body.data, body.size, &app->demand, &m->args, err);
+    int r = read_args(app, m, snapshot, body, err);
     if (r == -EDOM)
         wire_write_filter_error(err->text, out);
     if (r < 0)
@@ -205,7 +217,7 @@ static int prioritize_with(struct app *app, struct scratch *m,
                            struct str *out, struct error *err)
 {
     struct schedule s;
-    int r = wire_read_args(body.data, body.size, &app->demand, &m->args, err);
+    int r = read_args(app, m, snapshot, body, err);
     if (r < 0)
         return -EINVAL;
     if (m->args.demand.role == ROLE_NONE) {

@@ -156,13 +156,17 @@ int wire_read_args(const char *body, size_t size,
     a->has_pod = a->full_nodes = false;
     a->n = 0;
     memset(&a->demand, 0, sizeof a->demand);
+    memset(&a->pod, 0, sizeof a->pod);
     jscan_init(&s, body, size);
     if (!jscan_object(&s))
         return wrong(&s, err);
     while (jscan_member(&s, &key)) {
         int r = 0;
         if (jtext_is_nocase(&key, "Pod")) {
+            size_t at = jscan_offset(&s);
             r = read_pod(&s, config, &a->demand, &a->has_pod, err);
+            a->pod = (struct jtext){.data = body + at,
+                                    .size = jscan_offset(&s) - at};
         } else if (jtext_is_nocase(&key, "Nodes")) {
             if (has_nodes)
                 return twice(&s, "Nodes", err);

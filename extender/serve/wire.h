@@ -26,6 +26,7 @@ enum {
 /* ExtenderArgs.  Reused between requests: the lists keep their room. */
 struct wire_args {
     struct demand demand; /* zero unless it was read */
+    struct jtext pod;     /* its bytes, borrowed from the request; the same */
     bool has_pod;
     bool full_nodes;     /* Nodes was given, not NodeNames */
     struct jtext *names; /* as they stand in the request, escapes included */
