@@ -156,6 +156,40 @@ static void bind_refused(void *ctx, const struct pod_bind *b,
     binds_refuse(c->binds, b, reason);
 }
 
+/* Has Biga planned it already?  Then its claims are pinned to that. */
+static bool is_planned(const struct snapshot *s, struct demand *demand)
+{
+    const struct allocation *a =
+        demand->uid[0] ? alloc_index_find_uid(s->allocations, demand->uid)
+                       : NULL;
+    if (a)
+        *demand = a->demand;
+    return a != NULL;
+}
+
+static int join_claims(void *ctx, const struct snapshot *s,
+                       const struct jtext *pod, bool at_gate,
+                       struct demand *demand, struct error *err)
+{
+    const struct cluster *c = ctx;
+    cleanup_with(claim_needs) struct claim_needs *needs = NULL;
+    if (!c->claims || !memmem(pod->data, pod->size, "\"resourceClaims\"", 16) ||
+        is_planned(s, demand))
+        return 0;
+    int r = claim_book_read(c->claims, s, pod->data, pod->size, at_gate, demand,
+                            &needs, err);
+    if (r == -EINVAL)
+        r = -EDOM;
+    if (r < 0 || at_gate ||
+        claim_needs_cards(needs) + claim_needs_gpus(needs) == 0)
+        return r;
+    return error_set(err, EDOM,
+                     "its cards or GPUs come by claims: which ones is "
+                     "kube-scheduler's choice once it has asked here. Add the "
+                     "scheduling gate biga.dev/place: Biga plans the pod first "
+                     "and pins its claims");
+}
+
 static const struct pod_source_ops ops = {
     .leads = leads,
     .is_ready = is_ready,
@@ -163,6 +197,7 @@ static const struct pod_source_ops ops = {
     .find_demand = find_demand,
     .find = find,
     .find_unknown_key = find_unknown_key,
+    .join_claims = join_claims,
     .add_health = add_health,
     .add_waiting = add_waiting,
     .answered = answered,
