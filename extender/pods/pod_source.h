@@ -26,8 +26,8 @@ enum { POD_SOURCE_LEADER_MAX = 254 };
 /* What a source says of a pod, or of a job's pod, that asks for a place. */
 struct pod_account {
     struct demand demand;
-    /* NULL: it waits, and is to be judged; else a constant word, and `text`
-     * says why */
+    /* NULL: it waits, and is to be judged, and `text` is "" or says something
+     * beside that; else a constant word, and `text` says why */
     const char *state;
     struct str text;
     const struct allocation *place; /* it has one; the rest is not set */

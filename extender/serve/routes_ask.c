@@ -91,9 +91,10 @@ static void why_text(const struct app *app, const struct why *why,
     }
 }
 
+/* `note` is what its source says beside it, or "". */
 static void why_pending(struct httpd_request *rq, void *ctx,
                         const struct snapshot *snapshot,
-                        const struct demand *demand)
+                        const struct demand *demand, const char *note)
 {
     struct str *out = httpd_reply(rq);
     struct app *app = ctx;
@@ -108,6 +109,8 @@ static void why_pending(struct httpd_request *rq, void *ctx,
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, HTTPD_TEXT);
         unknown_keys_write_line(app, demand, out);
+        if (*note)
+            str_addf(out, "note: %s\n", note);
         why_text(app, &why, out);
         return;
     }
@@ -116,6 +119,7 @@ static void why_pending(struct httpd_request *rq, void *ctx,
     unknown_keys_write_pod(app, demand, out);
     jwrite_text(out, "state", "pending");
     jwrite_text(out, "summary", str_text(&text));
+    jwrite_known_text(out, "note", note);
     int64_t lease_s = pending_lease_s(app, &why);
     if (lease_s >= 0)
         jwrite_int(out, "leaseEndsInSeconds", lease_s);
@@ -183,7 +187,8 @@ static void why_account(struct httpd_request *rq, struct app *app,
         why_short(rq, app, &account->demand, account->state,
                   str_text(&account->text));
     else
-        why_pending(rq, app, snapshot, &account->demand);
+        why_pending(rq, app, snapshot, &account->demand,
+                    str_text(&account->text));
 }
 
 /* By a pod of the job that has no place yet, if one is known. */
@@ -206,7 +211,7 @@ static bool why_job(struct httpd_request *rq, struct app *app,
     bool seen = pending_demands_find_job(app->demands, namespace, job,
                                          is_allocated, snapshot, &demand);
     if (seen && !is_allocated(snapshot, &demand) && demand.role != ROLE_NONE)
-        why_pending(rq, app, snapshot, &demand);
+        why_pending(rq, app, snapshot, &demand, "");
     else if (n > 0)
         why_allocated(rq, app, snapshot, members[first_bound(members, n)]);
     else
@@ -258,7 +263,7 @@ static void why_pod(struct httpd_request *rq, struct app *app,
                    "Biga",
                    namespace, name);
     else
-        why_pending(rq, app, snapshot, &demand);
+        why_pending(rq, app, snapshot, &demand, "");
 }
 
 static void handle_why(struct httpd_request *rq, void *ctx)
