@@ -111,7 +111,8 @@ extern const struct reflector_handler cluster_pods_handler;
 /* Any thread: a pod that is not bound, and keeps to the contract. */
 bool cluster_pods_find(struct cluster_pods *c, const char *uid,
                        struct demand *ret_demand);
-/* Any thread: has the watch shown it as bound, or finished? */
+/* Any thread: has the watch shown it as bound, opened (kube_pod_is_opened()),
+ * or finished? */
 bool cluster_pods_is_bound(struct cluster_pods *c, const char *uid);
 /* As members of a JSON object: counts, and the pods that are bound without
  * an allocation that can be read.  Any thread. */

@@ -31,7 +31,9 @@ struct pod_entry {
     struct collected in;
     char *uid, *namespace, *name;
     enum state state;
-    uint64_t hash;         /* of the allocation that was adopted */
+    uint64_t hash;         /* of what was adopted, and of the pod's node */
+    bool there;            /* it was bound with that */
+    bool opened;           /* it is open, whatever it says that it has */
     struct demand *demand; /* pending, and in order; else NULL */
     char *node, *why;      /* unaccounted; else NULL */
     char *unknown_key;     /* a key that is none of the contract's; or NULL */
@@ -270,6 +272,8 @@ static void note_unknown_key(struct cluster_pods *c, struct pod_entry *e,
 static void put_pending(struct cluster_pods *c, struct pod_entry *e,
                         const struct kube_pod *pod)
 {
+    if (e->state == STATE_BOUND) /* opened, and its annotation is lost */
+        post_free(c, e);
     set_state(c, e, STATE_PENDING);
     move(c, e, &pod->demand, is_room_made_for(pod) ? pod->nominated : "",
          false);
@@ -289,6 +293,7 @@ static void put_pending(struct cluster_pods *c, struct pod_entry *e,
     }
 }
 
+/* A pod whose gate was opened is to be bound to the node that it names. */
 static int check_names(const struct allocation *a, const struct kube_pod *pod,
                        struct error *err)
 {
@@ -298,7 +303,7 @@ static int check_names(const struct allocation *a, const struct kube_pod *pod,
         {"pod.namespace", a->demand.namespace, pod->demand.namespace},
         {"pod.name", a->demand.name, pod->demand.name},
         {"pod.uid", a->demand.uid, pod->demand.uid},
-        {"node", a->node, pod->node},
+        {"node", a->node, pod->node[0] ? pod->node : a->node},
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         if (strcmp(texts[i].is, texts[i].must) != 0)
@@ -343,7 +348,7 @@ static void put_unaccounted(struct cluster_pods *c, struct pod_entry *e,
                             const struct kube_pod *pod, const struct error *why)
 {
     bool known = e->state == STATE_UNACCOUNTED;
-    bool kept = e->state == STATE_BOUND;
+    bool kept = e->state == STATE_BOUND && e->there;
     pthread_mutex_lock(&c->lock);
     free(e->node);
     free(e->why);
@@ -369,15 +374,21 @@ static void put_bound(struct cluster_pods *c, struct pod_entry *e,
 {
     struct allocation *a = NULL;
     struct error err = {0};
-    uint64_t hash = hash_bytes(pod->allocation.data, pod->allocation.size);
+    uint64_t hash =
+        hash_mix(hash_bytes(pod->allocation.data, pod->allocation.size),
+                 hash_bytes(pod->node, strlen(pod->node)));
     move(c, e, &pod->demand, "", is_of_pair(pod) && pod->deleting);
     if (!listing && e->state == STATE_BOUND && e->hash == hash)
         return; /* something else of it has changed */
     if (read_allocation(pod, &a, &err) < 0) {
-        put_unaccounted(c, e, pod, &err);
+        if (pod->node[0])
+            put_unaccounted(c, e, pod, &err);
+        else
+            put_pending(c, e, pod);
         return;
     }
     e->hash = hash;
+    e->there = pod->node[0];
     post_adopt(c, a);
     set_state(c, e, STATE_BOUND); /* a new leader takes it for told */
 }
@@ -443,10 +454,13 @@ static void on_put(void *ctx, const char *json, size_t size)
     note_unknown_key(c, e, &pod);
     if (kube_pod_is_finished(&pod))
         put_finished(c, e);
-    else if (pod.node[0])
+    else if (pod.node[0] || kube_pod_is_opened(&pod))
         put_bound(c, e, &pod, first);
     else
         put_pending(c, e, &pod);
+    pthread_mutex_lock(&c->lock);
+    e->opened = kube_pod_is_opened(&pod); /* and what it has is told */
+    pthread_mutex_unlock(&c->lock);
     for (size_t i = 0; i < c->n_listeners; i++)
         c->listeners[i].put(c->listeners[i].ctx, &pod);
     c->version = writer_version(c->config.writer);
@@ -494,7 +508,7 @@ bool cluster_pods_is_bound(struct cluster_pods *c, const char *uid)
 {
     hold_lock(&c->lock);
     const struct pod_entry *e = strmap_get(&c->entries, uid);
-    return e && e->state > STATE_PENDING;
+    return e && (e->state > STATE_PENDING || e->opened);
 }
 
 static int compare_pod(const void *a, const void *b)
