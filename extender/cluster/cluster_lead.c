@@ -25,7 +25,7 @@ enum {
     PATH_MAX_BYTES = 3 * KUBE_CONTINUE_MAX + 256, /* all of it escaped */
 };
 
-/* Pods that were bound when they were listed. */
+/* Pods that were bound, or opened, when they were listed. */
 struct bound {
     struct cluster *c;
     char **uids;
@@ -48,7 +48,8 @@ static int add_pod(void *ctx, const char *json, size_t size)
     struct kube_pod pod;
     if (kube_pod_read(json, size, &b->c->config.demand, &pod, NULL) < 0)
         return 0; /* the watch says so, too */
-    if (!pod.node[0] || cluster_pods_is_bound(b->c->pods, pod.demand.uid))
+    if ((!pod.node[0] && !kube_pod_is_opened(&pod)) ||
+        cluster_pods_is_bound(b->c->pods, pod.demand.uid))
         return 0;
     b->uids = xgrow(b->uids, b->n, &b->cap, sizeof(*b->uids));
     b->uids[b->n++] = xstrdup(pod.demand.uid);
@@ -61,9 +62,7 @@ static int list_page(struct bound *b, struct str *token, struct error *err)
     struct jsplit split;
     char version[KUBE_VERSION_MAX + 1]; /* any will do */
     cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
-    str_addf(&path,
-             "/api/v1/pods?labelSelector=biga.dev%%2Frole&"
-             "fieldSelector=spec.nodeName%%21%%3D&limit=%u",
+    str_addf(&path, "/api/v1/pods?labelSelector=biga.dev%%2Frole&limit=%u",
              b->page);
     if (token->size) {
         str_add(&path, "&continue=");
@@ -86,7 +85,7 @@ static int list_page(struct bound *b, struct str *token, struct error *err)
     return r;
 }
 
-/* The bound pods that our watch does not show as bound. */
+/* Those of them that our watch does not show so. */
 static int list_missing(struct bound *b, struct error *err)
 {
     cleanup_str struct str token = STR_INIT(KUBE_CONTINUE_MAX);
