@@ -211,3 +211,157 @@ void gate_pods_put(struct gate_pods *g, const struct kube_pod *pod,
     g->n_active += p->state != GATE_SETTLED;
     join_unit(g, p);
 }
+
+/* --- asking ----------------------------------------------------------------- */
+
+/* Is there something to do about it? */
+static bool is_active(const struct gate_pod *p)
+{
+    return !p->deleting && (p->state == GATE_CLOSED || p->refused_ms);
+}
+
+static int compare_turns(const void *a, const void *b)
+{
+    const struct gate_turn *x = a, *y = b;
+    if (x->priority != y->priority)
+        return x->priority > y->priority ? -1 : 1;
+    return (x->turn > y->turn) - (x->turn < y->turn);
+}
+
+struct gate_turn *gate_pods_turns(const struct gate_pods *g, size_t *ret_n)
+{
+    struct gate_turn *turns = xcalloc(g->units.n + 1, sizeof *turns);
+    size_t n = 0, pos = 0;
+    for (const struct unit *u; (u = strmap_next(&g->units, &pos));) {
+        struct gate_turn t = {.priority = INT64_MIN, .turn = UINT64_MAX};
+        for (size_t i = 0; i < u->n; i++) {
+            const struct gate_pod *p = u->pods[i];
+            if (!is_active(p))
+                continue;
+            if (p->demand.priority > t.priority)
+                t.priority = p->demand.priority;
+            if (p->turn < t.turn)
+                t.turn = p->turn;
+        }
+        if (t.turn == UINT64_MAX)
+            continue;
+        memcpy(t.key, u->key, sizeof t.key);
+        turns[n++] = t;
+    }
+    qsort(turns, n, sizeof *turns, compare_turns);
+    *ret_n = n;
+    return turns;
+}
+
+static int compare_pods(const void *a, const void *b)
+{
+    const struct gate_pod *x = *(struct gate_pod *const *)a;
+    const struct gate_pod *y = *(struct gate_pod *const *)b;
+    if (x->demand.pair != y->demand.pair)
+        return x->demand.pair < y->demand.pair ? -1 : 1;
+    bool host = x->demand.role == ROLE_HOST;
+    if (host != (y->demand.role == ROLE_HOST))
+        return host ? -1 : 1;
+    return (x->turn > y->turn) - (x->turn < y->turn);
+}
+
+bool gate_pods_unit(const struct gate_pods *g, const char *key,
+                    struct gate_unit *ret_unit)
+{
+    const struct unit *u = strmap_get(&g->units, key);
+    memset(ret_unit, 0, sizeof *ret_unit);
+    if (!u)
+        return false;
+    memcpy(ret_unit->key, u->key, sizeof ret_unit->key);
+    ret_unit->pods = xcalloc(u->n, sizeof *ret_unit->pods);
+    ret_unit->n = u->n;
+    for (size_t i = 0; i < u->n; i++)
+        ret_unit->pods[i] = gate_pod_ref(u->pods[i]);
+    qsort(ret_unit->pods, u->n, sizeof *ret_unit->pods, compare_pods);
+    return true;
+}
+
+void gate_unit_fini(struct gate_unit *u)
+{
+    for (size_t i = 0; i < u->n; i++)
+        gate_pod_unref(u->pods[i]);
+    free(u->pods);
+    memset(u, 0, sizeof *u);
+}
+
+void gate_unit_select(const struct gate_unit *u,
+                      bool (*wants)(const void *ctx, const struct gate_pod *p),
+                      const void *ctx, struct gate_unit *ret_unit)
+{
+    memset(ret_unit, 0, sizeof *ret_unit);
+    memcpy(ret_unit->key, u->key, sizeof ret_unit->key);
+    ret_unit->pods = xcalloc(u->n + 1, sizeof *ret_unit->pods);
+    for (size_t i = 0; i < u->n; i++)
+        if (wants(ctx, u->pods[i]))
+            ret_unit->pods[ret_unit->n++] = gate_pod_ref(u->pods[i]);
+}
+
+/* The first pod of that pair, or of one after it. */
+static size_t lower_bound(const struct gate_unit *u, int32_t pair)
+{
+    size_t low = 0, high = u->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (u->pods[middle]->demand.pair < pair)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+size_t gate_unit_pair(const struct gate_unit *u, int32_t pair, size_t *ret_n)
+{
+    size_t first = lower_bound(u, pair);
+    *ret_n = lower_bound(u, pair + 1) - first;
+    return first;
+}
+
+struct gate_pod *gate_pods_find(const struct gate_pods *g,
+                                const char *namespace, const char *name)
+{
+    size_t pos = 0;
+    struct gate_pod *p;
+    while ((p = strmap_next(&g->pods, &pos)))
+        if (strcmp(p->demand.name, name) == 0 &&
+            strcmp(p->demand.namespace, namespace) == 0)
+            return gate_pod_ref(p);
+    return NULL;
+}
+
+struct gate_pod *gate_pods_find_job(const struct gate_pods *g,
+                                    const char *namespace, const char *job)
+{
+    size_t pos = 0;
+    struct gate_pod *first = NULL, *p;
+    while ((p = strmap_next(&g->pods, &pos)))
+        if (p->state == GATE_CLOSED && strcmp(p->demand.job, job) == 0 &&
+            strcmp(p->demand.namespace, namespace) == 0 &&
+            (!first || p->turn < first->turn))
+            first = p;
+    return gate_pod_ref(first);
+}
+
+struct gate_pod *gate_pods_find_uid(const struct gate_pods *g, const char *uid)
+{
+    return gate_pod_ref(strmap_get(&g->pods, uid));
+}
+
+size_t gate_pods_count(const struct gate_pods *g)
+{
+    return g->n_active;
+}
+
+bool gate_pods_take_room(struct gate_pods *g, int64_t now_ms)
+{
+    bool long_ago = now_ms - g->turned_ms >= GATE_PODS_WHILE_MS;
+    size_t most = long_ago ? GATE_PODS_MAX - 1 : GATE_PODS_ROOM;
+    bool room = g->turned_away && g->n_active <= most;
+    g->turned_away = g->turned_away && !room;
+    return room;
+}
