@@ -365,3 +365,123 @@ bool gate_pods_take_room(struct gate_pods *g, int64_t now_ms)
     g->turned_away = g->turned_away && !room;
     return room;
 }
+
+/* --- judging ---------------------------------------------------------------- */
+
+bool gate_pod_is_closed(const void *ctx, const struct gate_pod *p)
+{
+    (void)ctx;
+    return p->state == GATE_CLOSED && !p->deleting;
+}
+
+const struct gate_pod *gate_unit_claimer(const struct gate_unit *u,
+                                         const struct gate_pod *xpu)
+{
+    if (xpu->demand.role != ROLE_XPU || xpu->has_claims || xpu->in_group)
+        return NULL;
+    size_t n, first = gate_unit_pair(u, xpu->demand.pair, &n);
+    for (size_t i = first; i < first + n; i++)
+        if (u->pods[i]->has_claims && u->pods[i]->state != GATE_SETTLED)
+            return u->pods[i];
+    return NULL;
+}
+
+static bool is_refused(const struct gate_pod *p, int64_t now_ms)
+{
+    return p->refused_ms && !p->deleting &&
+           now_ms - p->refused_ms >= GATE_REFUSED_MS;
+}
+
+/* A pod of it has a place: its other pods follow. */
+static bool has_begun(const struct gate_unit *u)
+{
+    for (size_t i = 0; i < u->n; i++) {
+        const struct gate_pod *p = u->pods[i];
+        if (!p->deleting &&
+            (p->state == GATE_OPENED || (p->bound && !p->finished)))
+            return true;
+    }
+    return false;
+}
+
+/* As many pairs as its closed pods say: others may be left of an earlier job
+ * of that name. */
+static int32_t size_of(const struct gate_unit *u)
+{
+    for (size_t i = 0; i < u->n; i++)
+        if (gate_pod_is_closed(NULL, u->pods[i]))
+            return u->pods[i]->demand.job[0] ? u->pods[i]->demand.size : 1;
+    return 1;
+}
+
+static bool lacks_pods(const struct gate_unit *u, struct str *text)
+{
+    cleanup_free struct job_member *members = xcalloc(u->n + 1,
+                                                      sizeof *members);
+    int32_t size = size_of(u);
+    if (size <= 1 || has_begun(u))
+        return false;
+    for (size_t i = 0; i < u->n; i++) {
+        const struct gate_pod *p = u->pods[i];
+        members[i] = (struct job_member){.role = p->demand.role,
+                                         .pair = p->demand.pair,
+                                         .cards = p->demand.cards,
+                                         .pair_cards = p->demand.pair_cards,
+                                         .buddy = p->buddy,
+                                         .counted = !p->deleting && !p->failed};
+    }
+    return job_missing(members, u->n, size, "there", text);
+}
+
+/* What one of its closed pods waits for. */
+static bool is_held(const struct gate_pod *p, struct str *text)
+{
+    if (p->fault[0])
+        str_addf(text, "pod %s cannot be planned: %s", p->demand.name,
+                 p->fault);
+    else if (p->other_gate[0])
+        str_addf(text,
+                 "pod %s has another scheduling gate, %s, which comes first",
+                 p->demand.name, p->other_gate);
+    else if (p->claims_due) /* or it would make them beside pinned ones */
+        str_addf(text,
+                 "pod %s waits for Kubernetes' resourceclaim controller to "
+                 "make its claims of their templates",
+                 p->demand.name);
+    return p->fault[0] || p->other_gate[0] || p->claims_due;
+}
+
+enum gate_step gate_unit_judge_closed(const struct gate_unit *u,
+                                      struct str *text)
+{
+    size_t n_closed = 0;
+    for (size_t i = 0; i < u->n; i++)
+        n_closed += gate_pod_is_closed(NULL, u->pods[i]);
+    if (n_closed == 0)
+        return GATE_NOTHING;
+    for (size_t i = 0; i < u->n; i++)
+        if (gate_pod_is_closed(NULL, u->pods[i]) && is_held(u->pods[i], text))
+            return GATE_WAITS;
+    return lacks_pods(u, text) ? GATE_WAITS : GATE_PLACE;
+}
+
+enum gate_step gate_unit_judge(const struct gate_unit *u, int64_t now_ms,
+                               struct str *text)
+{
+    for (size_t i = 0; i < u->n; i++)
+        if (is_refused(u->pods[i], now_ms))
+            return GATE_REFUSED;
+    return gate_unit_judge_closed(u, text);
+}
+
+int64_t gate_unit_due(const struct gate_unit *u, int64_t now_ms)
+{
+    int64_t due_ms = INT64_MAX;
+    for (size_t i = 0; i < u->n; i++) {
+        const struct gate_pod *p = u->pods[i];
+        int64_t ms = p->refused_ms + GATE_REFUSED_MS;
+        if (p->refused_ms && !p->deleting && ms > now_ms && ms < due_ms)
+            due_ms = ms;
+    }
+    return due_ms;
+}
