@@ -1,0 +1,238 @@
+/* Pods with a gate: what they are grouped by, in which order they come, and
+ * what there is to do about a unit of them. */
+#include "extender/gate/gate_pods.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+
+static struct gate_pods *g;
+static struct demand_config config;
+
+static void set_up(void)
+{
+    g = gate_pods_create();
+    demand_config_default(&config);
+}
+
+static void tear_down(void)
+{
+    gate_pods_destroy(g);
+}
+
+TestSuite(gate_pods, .init = set_up, .fini = tear_down);
+
+/* A Pod of namespace "ns" and uid "uid-NAME", with the parts that are set. */
+struct given {
+    const char *name;
+    const char *role; /* NULL: host */
+    const char *job;
+    int pair, size;
+    int priority;
+    const char *gates;  /* NULL: Biga's; "" none */
+    const char *note;   /* an allocation */
+    const char *node;   /* bound there */
+    const char *phase;  /* NULL: Pending */
+    const char *labels; /* more of them, and of each other part */
+    const char *notes;
+    const char *meta;
+    const char *spec;
+    bool refused;
+};
+
+#define PLACE "{\"name\":\"biga.dev/place\"}"
+#define QUEUE "{\"name\":\"kueue.x-k8s.io/admission\"}"
+
+static void write_metadata(const struct given *p, struct str *out)
+{
+    str_addf(out,
+             "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\","
+             "\"uid\":\"uid-%s\",\"labels\":{\"biga.dev/role\":\"%s\"",
+             p->name, p->name, p->role ? p->role : "host");
+    if (p->job)
+        str_addf(out, ",\"biga.dev/job\":\"%s\",\"biga.dev/pair\":\"%d\"",
+                 p->job, p->pair);
+    str_addf(out, "%s},\"annotations\":{\"x\":\"y\"%s",
+             p->labels ? p->labels : "", p->notes ? p->notes : "");
+    if (p->size)
+        str_addf(out, ",\"biga.dev/size\":\"%d\"", p->size);
+    if (p->note)
+        str_addf(out, ",\"biga.dev/allocation\":\"%s\"", p->note);
+    str_addf(out, "}%s}", p->meta ? p->meta : "");
+}
+
+static char *pod_text(const struct given *p)
+{
+    struct str out = STR_INIT(65536);
+    write_metadata(p, &out);
+    str_addf(&out, ",\"spec\":{\"priority\":%d,\"containers\":[]%s",
+             p->priority, p->spec ? p->spec : "");
+    if (!p->gates || *p->gates)
+        str_addf(&out, ",\"schedulingGates\":[%s]",
+                 p->gates ? p->gates : PLACE);
+    if (p->node)
+        str_addf(&out, ",\"nodeName\":\"%s\"", p->node);
+    str_addf(&out, "},\"status\":{\"phase\":\"%s\"",
+             p->phase ? p->phase : "Pending");
+    if (p->refused)
+        str_add(&out, ",\"conditions\":[{\"type\":\"PodScheduled\",\"status\":"
+                      "\"False\",\"reason\":\"Unschedulable\"}]");
+    str_add(&out, "}}");
+    return str_steal(&out);
+}
+
+/* Was it opened by somebody else? */
+static bool put_at(const struct given *p, int64_t now_ms)
+{
+    cleanup_free char *json = pod_text(p);
+    struct kube_pod pod;
+    struct error err = {0};
+    bool stray;
+    cr_assert_eq(kube_pod_read(json, strlen(json), &config, &pod, &err), 0,
+                 "%s: %s", err.text, json);
+    gate_pods_put(g, &pod, now_ms, &stray);
+    return stray;
+}
+
+static bool put(const struct given *p)
+{
+    return put_at(p, 1000);
+}
+
+#define PUT(pod, ...) put(&(struct given){.name = (pod), ##__VA_ARGS__})
+
+/* "ns/a ns/j/ ", as they are to be looked at. */
+static void expect_turns(const char *wanted)
+{
+    cleanup_str struct str is = STR_INIT(4096);
+    size_t n;
+    cleanup_free struct gate_turn *turns = gate_pods_turns(g, &n);
+    for (size_t i = 0; i < n; i++)
+        str_addf(&is, "%s ", turns[i].key);
+    cr_expect_str_eq(str_text(&is), wanted);
+}
+
+/* "a b ", in the order of the unit. */
+static void expect_unit(const char *key, const char *wanted)
+{
+    cleanup_str struct str is = STR_INIT(4096);
+    cleanup_gate_unit struct gate_unit unit;
+    cr_expect_eq(gate_pods_unit(g, key, &unit), *wanted != '\0');
+    for (size_t i = 0; i < unit.n; i++)
+        str_addf(&is, "%s ", unit.pods[i]->demand.name);
+    cr_expect_str_eq(str_text(&is), wanted);
+}
+
+/* `part` is in the text. */
+static void expect_step(const char *key, int64_t now_ms, enum gate_step wanted,
+                        const char *part)
+{
+    cleanup_str struct str text = STR_INIT(4096);
+    cleanup_gate_unit struct gate_unit unit;
+    cr_assert(gate_pods_unit(g, key, &unit), "%s is gone", key);
+    enum gate_step step = gate_unit_judge(&unit, now_ms, &text);
+    cr_expect_eq(step, wanted, "%s: %d: %s", key, (int)step, str_text(&text));
+    cr_expect(strstr(str_text(&text), part), "\"%s\" lacks \"%s\"",
+              str_text(&text), part);
+}
+
+/* --- grouping and order ------------------------------------------------- */
+
+Test(gate_pods, a_pair_is_a_unit_and_so_is_a_job)
+{
+    PUT("x0", "xpu", "j", 0, 2);
+    PUT("x1", "xpu", "j", 1, 2);
+    PUT("h1", "host", "j", 1, 2);
+    PUT("h0", "host", "j", 0, 2);
+    PUT("pair-x", "xpu", "pair", 7);
+    PUT("pair-h", "host", "pair", 7);
+    PUT("alone");
+    expect_turns("ns/j/ ns/pair/7 ns/alone ");
+    expect_unit("ns/j/", "h0 x0 h1 x1 ");
+    expect_unit("ns/pair/7", "pair-h pair-x ");
+    expect_unit("ns/alone", "alone ");
+    cr_expect_eq(gate_pods_count(g), 7);
+    gate_pods_gone(g, "uid-pair-h");
+    gate_pods_gone(g, "uid-pair-h");
+    expect_unit("ns/pair/7", "pair-x ");
+    gate_pods_gone(g, "uid-pair-x");
+    expect_unit("ns/pair/7", "");
+    cr_expect_eq(gate_pods_count(g), 5);
+}
+
+/* By the highest priority of its pods that wait, then as they came. */
+Test(gate_pods, units_have_their_turn)
+{
+    PUT("a", .priority = 5);
+    PUT("b", .priority = 5);
+    PUT("c", .priority = 7);
+    PUT("j0", .job = "j", .pair = 0, .size = 2);
+    PUT("j1", .job = "j", .pair = 1, .size = 2, .priority = 6);
+    PUT("d", .priority = -3);
+    expect_turns("ns/c ns/j/ ns/a ns/b ns/d ");
+    /* its turn stays as it changes; who has no gate any more has none */
+    PUT("a", .priority = 5, .labels = ",\"l\":\"m\"");
+    PUT("c", .priority = 7, .gates = "", .node = "n1", .note = "{}");
+    PUT("j1", .job = "j", .pair = 1, .size = 2, .priority = 6,
+        .meta = ",\"deletionTimestamp\":\"2026-01-02T03:04:05Z\"");
+    expect_turns("ns/a ns/b ns/j/ ns/d ");
+}
+
+Test(gate_pods, a_pod_is_found)
+{
+    PUT("a");
+    cleanup_with(gate_pod) struct gate_pod *p = gate_pods_find(g, "ns", "a");
+    cr_assert(p);
+    cr_expect_eq(p->state, GATE_CLOSED);
+    cr_expect(p->needs);
+    cr_expect(p->json);
+    cr_expect_null(gate_pods_find(g, "ns", "b"));
+    cr_expect_null(gate_pods_find(g, "other", "a"));
+    cr_expect_null(gate_pods_find_uid(g, "uid-b"));
+    /* who has one keeps what it was */
+    PUT("a", .gates = "", .node = "n1", .note = "{}");
+    cr_expect_eq(p->state, GATE_CLOSED);
+    cleanup_with(gate_pod) struct gate_pod *q = gate_pods_find_uid(g, "uid-a");
+    cr_expect_eq(q->state, GATE_SETTLED);
+    cr_expect(q->bound);
+    cr_expect_null(q->json);
+}
+
+Test(gate_pods, a_pod_changes_its_unit_with_its_labels)
+{
+    PUT("a", .job = "j", .pair = 0, .size = 2);
+    PUT("b", .job = "j", .pair = 1, .size = 2);
+    expect_step("ns/j/", 0, GATE_PLACE, "");
+    PUT("b", .job = "k", .pair = 1);
+    expect_unit("ns/j/", "a ");
+    expect_unit("ns/k/1", "b ");
+    expect_step("ns/j/", 0, GATE_WAITS, "the host pod of pair 1");
+    expect_step("ns/k/1", 0, GATE_PLACE, "");
+    PUT("a", .job = "k", .pair = 1);
+    expect_unit("ns/j/", "");
+    expect_unit("ns/k/1", "a b ");
+    PUT("a", .job = "k", .pair = 2);
+    gate_pods_gone(g, "uid-a");
+    expect_unit("ns/k/2", "");
+}
+
+Test(gate_pods, a_service_is_alone)
+{
+    PUT("s0", "service", "j", 0, 1);
+    PUT("h0", "host", "j", 0, 1);
+    expect_unit("ns/s0", "s0 ");
+    expect_step("ns/s0", 0, GATE_PLACE, "");
+    expect_unit("ns/j/0", "h0 ");
+}
+
+Test(gate_pods, others_are_none_of_them)
+{
+    PUT("a", .gates = "");
+    PUT("b", .gates = "", .node = "n1");
+    PUT("c", .gates = QUEUE);
+    expect_turns("");
+    cr_expect_eq(gate_pods_count(g), 0);
+    expect_step("ns/a", 0, GATE_NOTHING, "");
+    expect_step("ns/c", 0, GATE_NOTHING, "");
+}
