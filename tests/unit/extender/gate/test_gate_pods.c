@@ -236,3 +236,94 @@ Test(gate_pods, others_are_none_of_them)
     expect_step("ns/a", 0, GATE_NOTHING, "");
     expect_step("ns/c", 0, GATE_NOTHING, "");
 }
+
+/* --- is it whole? ------------------------------------------------------- */
+
+Test(gate_pods, a_job_waits_until_it_is_whole)
+{
+    PUT("h0", "host", "j", 0, 3);
+    expect_step("ns/j/", 0, GATE_WAITS,
+                "the host pod of pair 1, the host pod of pair 2");
+    PUT("h1", "host", "j", 1, 3);
+    PUT("h2", "host", "j", 2, 3);
+    expect_step("ns/j/", 0, GATE_PLACE, "");
+    PUT("x0", "xpu", "j", 0, 3);
+    expect_step("ns/j/", 0, GATE_WAITS, "the xPU pod of pair 1");
+    PUT("x1", "xpu", "j", 1, 3);
+    PUT("x2", "xpu", "j", 2, 3);
+    expect_step("ns/j/", 0, GATE_PLACE, "");
+    PUT("h1", "host", "j", 1, 3,
+        .meta = ",\"deletionTimestamp\":\"2026-01-02T03:04:05Z\"");
+    expect_step("ns/j/", 0, GATE_WAITS, "the host pod of pair 1");
+    gate_pods_gone(g, "uid-h1");
+    expect_step("ns/j/", 0, GATE_WAITS, "the host pod of pair 1");
+}
+
+/* xPU pods are made for it: it is not whole without. */
+Test(gate_pods, buddies_are_waited_for)
+{
+    static const char buddy[] = ",\"biga.dev/buddy\":\"card\"";
+    PUT("h0", "host", "j", 0, 2, .notes = buddy);
+    PUT("h1", "host", "j", 1, 2, .notes = buddy);
+    expect_step("ns/j/", 0, GATE_WAITS, "the xPU pod of pair 0");
+    PUT("x0", "xpu", "j", 0, 2);
+    expect_step("ns/j/", 0, GATE_WAITS, "the xPU pod of pair 1");
+    PUT("x1", "xpu", "j", 1, 2);
+    expect_step("ns/j/", 0, GATE_PLACE, "");
+}
+
+/* By a leader before, or one after another when a pod was made anew. */
+Test(gate_pods, a_job_that_has_begun_waits_for_nobody)
+{
+    PUT("h0", "host", "j", 0, 3, .gates = "", .note = "{}");
+    PUT("h1", "host", "j", 1, 3);
+    expect_step("ns/j/", 0, GATE_PLACE, "");
+    PUT("h0", "host", "j", 0, 3, .gates = "", .note = "{}", .node = "n1",
+        .phase = "Running");
+    expect_step("ns/j/", 0, GATE_PLACE, "");
+}
+
+/* Pair 0 has done its work; pair 1 is tried once more. */
+Test(gate_pods, who_has_succeeded_is_there)
+{
+    PUT("h0", "host", "j", 0, 2, .gates = "", .note = "{}", .node = "n1",
+        .phase = "Succeeded");
+    PUT("h1", "host", "j", 1, 2, .gates = "", .note = "{}", .node = "n1",
+        .phase = "Failed");
+    expect_step("ns/j/", 0, GATE_NOTHING, "");
+    PUT("h1-again", "host", "j", 1, 2);
+    expect_step("ns/j/", 0, GATE_PLACE, "");
+}
+
+/* The whole job has failed and comes again, pod by pod: all or none. */
+Test(gate_pods, who_has_failed_is_waited_for)
+{
+    for (int i = 0; i < 2; i++)
+        PUT(i ? "h1" : "h0", "host", "j", i, 2, .gates = "", .note = "{}",
+            .node = "n1", .phase = "Failed");
+    PUT("h1-again", "host", "j", 1, 2);
+    expect_step("ns/j/", 0, GATE_WAITS, "the host pod of pair 0");
+    PUT("h0-again", "host", "j", 0, 2);
+    expect_step("ns/j/", 0, GATE_PLACE, "");
+}
+
+/* Those of an earlier one, which are about to go, have not begun this one. */
+Test(gate_pods, who_leaves_has_not_begun)
+{
+    PUT("old", "host", "j", 0, 2, .gates = "", .note = "{}", .node = "n1",
+        .phase = "Running", .meta = ",\"deletionTimestamp\":\"x\"");
+    PUT("h1", "host", "j", 1, 2);
+    expect_step("ns/j/", 0, GATE_WAITS, "the host pod of pair 0");
+    PUT("h0", "host", "j", 0, 2);
+    expect_step("ns/j/", 0, GATE_PLACE, "");
+}
+
+/* What remains of an earlier one of that name says nothing about its size. */
+Test(gate_pods, the_size_is_that_of_who_waits)
+{
+    PUT("old", "host", "j", 0, 8, .gates = "", .node = "n1", .note = "{}",
+        .phase = "Failed");
+    PUT("h0", "host", "j", 0, 2);
+    PUT("h1", "host", "j", 1, 2);
+    expect_step("ns/j/", 0, GATE_PLACE, "");
+}
