@@ -327,3 +327,85 @@ Test(gate_pods, the_size_is_that_of_who_waits)
     PUT("h1", "host", "j", 1, 2);
     expect_step("ns/j/", 0, GATE_PLACE, "");
 }
+
+/* --- what they wait for ------------------------------------------------- */
+
+Test(gate_pods, other_gates_come_first)
+{
+    PUT("h0", "host", "j", 0, 2);
+    PUT("h1", "host", "j", 1, 2, .gates = PLACE "," QUEUE);
+    expect_step("ns/j/", 0, GATE_WAITS,
+                "pod h1 has another scheduling gate, kueue.x-k8s.io/admission");
+    PUT("h1", "host", "j", 1, 2);
+    expect_step("ns/j/", 0, GATE_PLACE, "");
+}
+
+Test(gate_pods, what_breaks_the_contract_says_so)
+{
+    PUT("a", .notes = ",\"biga.dev/cards\":\"none\"");
+    expect_turns("ns/a ");
+    expect_step("ns/a", 0, GATE_WAITS, "pod a cannot be planned: ");
+    expect_step("ns/a", 0, GATE_WAITS, "biga.dev/cards");
+    cr_expect_eq(gate_pods_count(g), 1);
+    PUT("a"); /* it was mended */
+    expect_step("ns/a", 0, GATE_PLACE, "");
+    cr_expect_not(PUT("a", .notes = ",\"biga.dev/cards\":\"none\""));
+    expect_step("ns/a", 0, GATE_WAITS, "biga.dev/cards");
+    gate_pods_gone(g, "uid-a");
+    cr_expect_eq(gate_pods_count(g), 0);
+    expect_turns("");
+}
+
+Test(gate_pods, a_job_is_not_begun_without_who_breaks_it)
+{
+    PUT("h0", "host", "j", 0, 2);
+    PUT("h1", "host", "j", 1, 2);
+    PUT("h1", "host", "j", 1, 2, .notes = ",\"biga.dev/cards\":\"none\"");
+    expect_step("ns/j/", 0, GATE_WAITS, "the host pod of pair 1");
+    expect_unit("ns/h1", "h1 ");
+}
+
+Test(gate_pods, what_cannot_be_read_says_so)
+{
+    cleanup_str struct str spec = STR_INIT(1 << 20);
+    str_add(&spec, ",\"tolerations\":[{}");
+    for (int i = 0; i < POD_NEEDS_TOLERATIONS_MAX; i++)
+        str_add(&spec, ",{}");
+    str_add(&spec, "]");
+    PUT("a", .spec = str_text(&spec));
+    expect_step("ns/a", 0, GATE_WAITS, "spec.tolerations");
+}
+
+/* --- somebody else ------------------------------------------------------ */
+
+Test(gate_pods, a_gate_that_somebody_else_opens_is_told)
+{
+    cr_expect_not(PUT("a"));
+    cr_expect(PUT("a", .gates = ""));
+    cr_expect_not(PUT("a", .gates = ""), "once");
+    expect_step("ns/a", 0, GATE_NOTHING, "");
+    /* bound before it was seen open */
+    cr_expect_not(PUT("b"));
+    cr_expect(PUT("b", .gates = "", .node = "n1"));
+    /* by Biga */
+    cr_expect_not(PUT("c"));
+    cr_expect_not(PUT("c", .gates = "", .note = "{}"));
+    cr_expect_not(PUT("c", .gates = "", .note = "{}", .node = "n1"));
+    cr_expect_not(PUT("d"));
+    cr_expect_not(PUT("d", .gates = "", .note = "{}", .node = "n1"));
+    /* it has ended before it began */
+    cr_expect_not(PUT("e"));
+    cr_expect_not(PUT("e", .phase = "Failed"));
+    /* it had none when it came */
+    cr_expect_not(PUT("f", .gates = ""));
+    cr_expect_eq(gate_pods_count(g), 0);
+}
+
+/* An annotation on a pod whose gate is closed is nobody's decision. */
+Test(gate_pods, a_gate_that_is_closed_is_closed)
+{
+    PUT("a", .note = "{}");
+    expect_step("ns/a", 0, GATE_PLACE, "");
+    PUT("b", .gates = QUEUE, .note = "{}");
+    expect_step("ns/b", 0, GATE_NOTHING, "");
+}
