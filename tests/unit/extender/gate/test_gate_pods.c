@@ -409,3 +409,104 @@ Test(gate_pods, a_gate_that_is_closed_is_closed)
     PUT("b", .gates = QUEUE, .note = "{}");
     expect_step("ns/b", 0, GATE_NOTHING, "");
 }
+
+/* --- what kube-scheduler refuses ---------------------------------------- */
+
+#define OPENED .gates = "", .note = "{}"
+
+Test(gate_pods, a_refusal_counts_from_when_it_was_seen)
+{
+    PUT("a", OPENED);
+    expect_turns("");
+    put_at(&(struct given){"a", OPENED, .refused = true}, 5000);
+    expect_turns("ns/a ");
+    put_at(
+        &(struct given){"a", OPENED, .refused = true, .labels = ",\"l\":\"m\""},
+        6000);
+    cleanup_gate_unit struct gate_unit unit;
+    cr_assert(gate_pods_unit(g, "ns/a", &unit));
+    cr_expect_eq(gate_unit_due(&unit, 5000), 5000 + GATE_REFUSED_MS);
+    cr_expect_eq(gate_unit_due(&unit, 5000 + GATE_REFUSED_MS), INT64_MAX);
+    expect_step("ns/a", 4999 + GATE_REFUSED_MS, GATE_NOTHING, "");
+    expect_step("ns/a", 5000 + GATE_REFUSED_MS, GATE_REFUSED, "");
+    /* it is tried again, and refused again */
+    put_at(&(struct given){"a", OPENED}, 8000);
+    expect_step("ns/a", 8000, GATE_NOTHING, "");
+    put_at(&(struct given){"a", OPENED, .refused = true}, 9000);
+    expect_step("ns/a", 9000, GATE_NOTHING, "");
+    expect_step("ns/a", 9000 + GATE_REFUSED_MS, GATE_REFUSED, "");
+    put_at(&(struct given){"a", OPENED, .refused = true,
+                           .meta = ",\"deletionTimestamp\":\"x\""},
+           9000);
+    expect_step("ns/a", 9000 + GATE_REFUSED_MS, GATE_NOTHING, "");
+    expect_turns("");
+}
+
+/* A pod whose gate is closed is not refused, whatever its conditions say, nor
+ * one that is bound. */
+Test(gate_pods, only_who_is_open_is_refused)
+{
+    put_at(&(struct given){"a", .refused = true}, 0);
+    expect_step("ns/a", 100000, GATE_PLACE, "");
+    put_at(&(struct given){"b", OPENED, .node = "n1", .refused = true}, 0);
+    expect_step("ns/b", 100000, GATE_NOTHING, "");
+    put_at(&(struct given){"c", .gates = "", .refused = true}, 0);
+    expect_step("ns/c", 100000, GATE_NOTHING, "");
+}
+
+/* --- caps --------------------------------------------------------------- */
+
+Test(gate_pods, so_many_and_no_more)
+{
+    char name[16];
+    for (int i = 0; i <= GATE_PODS_MAX; i++) {
+        (void)snprintf(name, sizeof name, "p%d", i);
+        PUT(name);
+    }
+    cr_expect_eq(gate_pods_count(g), GATE_PODS_MAX);
+    cr_expect_null(gate_pods_find_uid(g, "uid-p32768"));
+    PUT("b", .gates = "", .node = "n1"); /* takes no room */
+    cr_expect_eq(gate_pods_count(g), GATE_PODS_MAX);
+    PUT("p7", .gates = "", .node = "n1", .note = "{}");
+    PUT("p32768");
+    cr_expect_eq(gate_pods_count(g), GATE_PODS_MAX);
+}
+
+Test(gate_pods, who_was_turned_away_may_come_when_there_is_room)
+{
+    char name[16];
+    for (int i = 0; i < GATE_PODS_MAX; i++) {
+        (void)snprintf(name, sizeof name, "p%d", i);
+        PUT(name);
+    }
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(name, sizeof name, "uid-p%d", i);
+        gate_pods_gone(g, name);
+    }
+    cr_expect_not(gate_pods_take_room(g, 1000), "nobody was turned away");
+    PUT("a");
+    PUT("b");
+    PUT("c");
+    for (int i = 2; gate_pods_count(g) > GATE_PODS_ROOM; i++) {
+        cr_expect_not(gate_pods_take_room(g, 1000 + GATE_PODS_WHILE_MS - 1),
+                      "%d", i);
+        (void)snprintf(name, sizeof name, "uid-p%d", i);
+        gate_pods_gone(g, name);
+    }
+    cr_expect(gate_pods_take_room(g, 1000));
+    cr_expect_not(gate_pods_take_room(g, 1000), "once");
+}
+
+Test(gate_pods, after_a_while_any_room_is_taken)
+{
+    char name[16];
+    for (int i = 0; i <= GATE_PODS_MAX; i++) {
+        (void)snprintf(name, sizeof name, "p%d", i);
+        PUT(name);
+    }
+    cr_expect_not(gate_pods_take_room(g, 1000 + GATE_PODS_WHILE_MS),
+                  "there is none");
+    gate_pods_gone(g, "uid-p0");
+    cr_expect_not(gate_pods_take_room(g, 1000 + GATE_PODS_WHILE_MS - 1));
+    cr_expect(gate_pods_take_room(g, 1000 + GATE_PODS_WHILE_MS));
+}
