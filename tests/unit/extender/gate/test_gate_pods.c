@@ -510,3 +510,65 @@ Test(gate_pods, after_a_while_any_room_is_taken)
     cr_expect_not(gate_pods_take_room(g, 1000 + GATE_PODS_WHILE_MS - 1));
     cr_expect(gate_pods_take_room(g, 1000 + GATE_PODS_WHILE_MS));
 }
+
+/* --- pairs ---------------------------------------------------------------------- */
+
+Test(gate_pods, the_pods_of_a_pair_are_adjacent)
+{
+    cleanup_gate_unit struct gate_unit unit;
+    size_t n;
+    PUT("x2", "xpu", "j", 2, 5);
+    PUT("y2", "xpu", "j", 2, 5);
+    PUT("h2", "host", "j", 2, 5);
+    PUT("h0", "host", "j", 0, 5);
+    PUT("h4", "host", "j", 4, 5);
+    cr_assert(gate_pods_unit(g, "ns/j/", &unit));
+    cr_expect_eq(gate_unit_pair(&unit, 0, &n), (size_t)0);
+    cr_expect_eq(n, (size_t)1);
+    cr_expect_eq(gate_unit_pair(&unit, 2, &n), (size_t)1);
+    cr_expect_eq(n, (size_t)3);
+    cr_expect_str_eq(unit.pods[1]->demand.name, "h2");
+    cr_expect_eq(gate_unit_pair(&unit, 4, &n), (size_t)4);
+    cr_expect_eq(n, (size_t)1);
+    (void)gate_unit_pair(&unit, 1, &n);
+    cr_expect_eq(n, (size_t)0);
+    (void)gate_unit_pair(&unit, 9, &n);
+    cr_expect_eq(n, (size_t)0);
+}
+
+/* --- who follows whom --------------------------------------------------------- */
+
+#define CLAIMS                              \
+    ",\"resourceClaims\":[{\"name\":\"c\"," \
+    "\"resourceClaimName\":\"c\"}]"
+#define GROUP ",\"schedulingGroup\":{\"podGroupName\":\"j\"}"
+
+/* Whom the last pod of the unit follows; "" nobody. */
+static void expect_claimer(const char *wanted)
+{
+    cleanup_gate_unit struct gate_unit unit;
+    cr_assert(gate_pods_unit(g, "ns/j/", &unit));
+    const struct gate_pod *p = gate_unit_claimer(&unit, unit.pods[unit.n - 1]);
+    cr_expect_str_eq(p ? p->demand.name : "", wanted);
+}
+
+Test(gate_pods, an_xpu_pod_follows_the_claim_of_its_pair)
+{
+    PUT("x", "xpu", "j", 1, 2);
+    expect_claimer("");
+    PUT("h0", .job = "j", .size = 2, .spec = CLAIMS);
+    expect_claimer("");
+    PUT("h1", .job = "j", .size = 2, .pair = 1, .spec = CLAIMS);
+    expect_claimer("h1");
+    PUT("h1", .job = "j", .size = 2, .pair = 1, .spec = CLAIMS, .gates = "",
+        .note = "{}");
+    expect_claimer("h1");
+    PUT("x", "xpu", "j", 1, 2, .spec = CLAIMS);
+    expect_claimer("");
+    PUT("x", "xpu", "j", 1, 2, .spec = GROUP);
+    expect_claimer("");
+    PUT("x", "xpu", "j", 1, 2);
+    PUT("h1", .job = "j", .size = 2, .pair = 1, .spec = CLAIMS, .gates = "",
+        .note = "{}", .node = "n");
+    expect_claimer("");
+}
