@@ -1,0 +1,365 @@
+#include "extender/gate/gate_place.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/judge/job.h"
+#include "extender/judge/schedule.h"
+#include "extender/judge/why.h"
+#include "lib/base/mem.h"
+
+enum {
+    TEXT_MAX = 8192,
+    RETRIES_MAX = 64, /* when nodes come and go */
+};
+
+void gate_placed_fini(struct gate_placed *p)
+{
+    gate_pod_unref(p->pod);
+    claim_needs_unref(p->needs);
+    free(p->allocation);
+}
+
+void gate_placing_fini(struct gate_placing *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        gate_placed_fini(&p->pods[i]);
+    free(p->pods);
+    memset(p, 0, sizeof *p);
+}
+
+void gate_no_place_fini(struct gate_no_place *w)
+{
+    str_fini(&w->text);
+    snapshot_unref(w->snapshot);
+    free(w->nodes);
+    memset(w, 0, sizeof *w);
+}
+
+/* --- the nodes that kube-scheduler would take --------------------------------- */
+
+struct nodes {
+    struct snapshot *snapshot;
+    const char **names; /* of all, by index */
+    bool *ok;
+    int32_t *indexes; /* of those that are left, ascending */
+    size_t n, n_all;
+    struct candidates *candidates; /* the same */
+    const struct pod_needs *needs; /* with which the first was refused */
+};
+
+static void nodes_fini(struct nodes *n)
+{
+    snapshot_unref(n->snapshot);
+    free(n->names);
+    free(n->ok);
+    free(n->indexes);
+    candidates_unref(n->candidates);
+}
+static void cleanup_nodes_p(struct nodes *n)
+{
+    nodes_fini(n);
+}
+#define cleanup_nodes __attribute__((__cleanup__(cleanup_nodes_p)))
+
+static void nodes_init(struct nodes *n, struct writer *w,
+                       const struct strmap *avoid)
+{
+    memset(n, 0, sizeof *n);
+    n->snapshot = writer_snapshot(w);
+    n->n_all = n->snapshot->n_nodes;
+    n->names = xcalloc(n->n_all + 1, sizeof *n->names);
+    n->ok = xcalloc(n->n_all + 1, sizeof *n->ok);
+    n->indexes = xcalloc(n->n_all + 1, sizeof *n->indexes);
+    for (size_t i = 0; i < n->n_all; i++) {
+        n->names[i] = snapshot_node(n->snapshot, i)->name;
+        n->ok[i] = !avoid || !strmap_get(avoid, n->names[i]);
+    }
+}
+
+static void nodes_judge(struct nodes *n, struct fit_nodes *fit,
+                        const struct pod_needs *needs)
+{
+    cleanup_free enum fit_reason *reasons = xcalloc(n->n_all + 1,
+                                                    sizeof *reasons);
+    size_t fits = fit_nodes_judge_all(fit, needs, n->names, n->n_all, reasons);
+    if (fits < n->n_all && !n->needs)
+        n->needs = needs;
+    for (size_t i = 0; i < n->n_all; i++)
+        n->ok[i] = n->ok[i] && reasons[i] == FIT_OK;
+}
+
+static void nodes_count(struct nodes *n)
+{
+    struct candidates *former = n->candidates;
+    n->n = 0;
+    for (size_t i = 0; i < n->n_all; i++)
+        if (n->ok[i])
+            n->indexes[n->n++] = (int32_t)i;
+    n->candidates = candidates_create(n->snapshot, n->indexes, n->n, former);
+    candidates_unref(former);
+}
+
+/* The pods that are to be placed together. */
+struct asking {
+    struct gate_pod *pod; /* borrowed from the unit */
+    struct demand demand; /* with what its claims ask */
+    struct claim_needs *needs;
+};
+struct askings {
+    struct asking *list;
+    size_t n;
+};
+
+static void askings_fini(struct askings *a)
+{
+    for (size_t i = 0; i < a->n; i++)
+        claim_needs_unref(a->list[i].needs);
+    free(a->list);
+}
+static void cleanup_askings_p(struct askings *a)
+{
+    askings_fini(a);
+}
+#define cleanup_askings __attribute__((__cleanup__(cleanup_askings_p)))
+
+/* Of those that ask alike, the first. */
+static bool is_first(const struct askings *a, size_t at)
+{
+    const struct asking *x = &a->list[at];
+    for (size_t i = 0; i < at; i++)
+        if (pod_needs_equal(a->list[i].pod->needs, x->pod->needs))
+            return false;
+    return true;
+}
+
+/* Those on which every pod of the unit may be. */
+static void nodes_of_unit(struct nodes *n,
+                          const struct gate_place_config *config,
+                          const struct askings *askings)
+{
+    for (size_t i = 0; i < askings->n; i++)
+        if (is_first(askings, i))
+            nodes_judge(n, config->fit, askings->list[i].pod->needs);
+    nodes_count(n);
+}
+
+/* --- what the unit asks ---------------------------------------------------------- */
+
+static int read_claims(const struct gate_place_config *config,
+                       const struct snapshot *s, struct asking *a,
+                       struct error *err)
+{
+    if (!a->pod->has_claims)
+        return 0;
+    if (!config->claims)
+        return error_set(err, EDOM, "its claims are not read (--claims=false)");
+    return claim_book_read(config->claims, s, a->pod->json, a->pod->json_size,
+                           true, &a->demand, &a->needs, err);
+}
+
+/* 0; -EDOM and the pod that cannot be planned. */
+static int read_unit(const struct gate_place_config *config,
+                     const struct snapshot *s, const struct gate_unit *unit,
+                     struct askings *ret, struct gate_no_place *no_place)
+{
+    ret->list = xcalloc(unit->n + 1, sizeof *ret->list);
+    int r = 0;
+    struct error err = {0};
+    const struct gate_pod *at = NULL;
+    for (size_t i = 0; i < unit->n && r == 0; i++) {
+        struct asking *a = &ret->list[ret->n++];
+        a->pod = unit->pods[i];
+        a->demand = a->pod->demand;
+        at = a->pod;
+        r = read_claims(config, s, a, &err);
+    }
+    if (r == 0)
+        return 0;
+    no_place->demand = at->demand;
+    str_addf(&no_place->text, "pod %s cannot be planned: %s", at->demand.name,
+             err.text);
+    return r;
+}
+
+/* --- one pod -------------------------------------------------------------------- */
+
+/* The node that is best for it among those, or NODE_NONE. */
+static int32_t choose(const struct gate_place_config *config,
+                      const struct snapshot *s, const struct demand *d,
+                      const struct nodes *nodes)
+{
+    struct schedule schedule;
+    schedule_init(&schedule, s, d);
+    if (demand_is_planned(d) && schedule.quota.kind == QUOTA_OK &&
+        !job_is_placed(&schedule, nodes->indexes, nodes->n)) {
+        struct plan_refusal ignored;
+        cleanup_with(plan) struct plan *plan = NULL;
+        if (job_plan(config->plans, s, d, nodes->indexes, nodes->n, NODE_NONE,
+                     &plan, &ignored) < 0)
+            return NODE_NONE;
+        return plan->places[job_rank(d)].node;
+    }
+    uint32_t best;
+    size_t fitting;
+    size_t n = schedule_best(&schedule, nodes->indexes, nodes->n, 1, &best,
+                             &fitting);
+    return n ? nodes->indexes[best] : NODE_NONE;
+}
+
+/* How kube-scheduler narrows it, then why none of the rest will do. */
+static void explain(const struct gate_place_config *config,
+                    const struct nodes *nodes, struct snapshot *s,
+                    const struct demand *d, struct gate_no_place *ret)
+{
+    if (nodes->needs) {
+        str_addf(&ret->text,
+                 "of %zu nodes kube-scheduler would take %zu: ", nodes->n_all,
+                 nodes->n);
+        fit_nodes_explain(config->fit, nodes->needs, nodes->names, nodes->n_all,
+                          &ret->text);
+    }
+    ret->demand = *d;
+    ret->snapshot = snapshot_ref(s);
+    ret->nodes = xmemdup(nodes->indexes, nodes->n * sizeof *nodes->indexes);
+    ret->n_nodes = nodes->n;
+    if (nodes->n == 0)
+        return;
+    const struct why_names names = {nodes->indexes, nodes->n};
+    cleanup_why struct why why;
+    why_init(&why, nodes->snapshot, d, config->plans, &names);
+    str_add(&ret->text, ret->text.size ? "; of these: " : "");
+    why_summary(&why, &ret->text);
+    ret->no_room = true;
+}
+
+/* 0; -EAGAIN: nodes have come or gone; -EBUSY. */
+static int place(const struct gate_place_config *config, struct nodes *nodes,
+                 const struct asking *asking, struct gate_placing *placing,
+                 struct gate_no_place *ret_no_place)
+{
+    struct gate_pod *pod = asking->pod;
+    struct gate_placed *ret = &placing->pods[placing->n];
+    const struct demand *d = &ret->demand;
+    ret->demand = asking->demand;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(config->writer);
+    pending_demands_put_planned(config->demands, d, nodes->snapshot,
+                                nodes->indexes, nodes->n);
+    /* names of nodes hold, indexes too as long as none came or went */
+    if (s->roster != nodes->snapshot->roster)
+        return -EAGAIN;
+    int32_t node = choose(config, s, d, nodes);
+    if (node == NODE_NONE) {
+        explain(config, nodes, s, d, ret_no_place);
+        return -EBUSY;
+    }
+    const char *name = nodes->names[node];
+    struct writer_op op = {.kind = WRITER_BIND,
+                           .node = name,
+                           .demand = d,
+                           .candidates = nodes->candidates,
+                           .out = STR_INIT(STR_MAX_DEFAULT)};
+    config->begin(config->ctx, d->uid);
+    int r = writer_run(config->writer, &op);
+    if (r < 0) {
+        config->refuse(config->ctx, d, op.error.text);
+        str_fini(&op.out);
+        ret_no_place->demand = *d;
+        str_add(&ret_no_place->text, op.error.text);
+        return -EBUSY;
+    }
+    (void)snprintf(ret->node, sizeof ret->node, "%s", name);
+    ret->allocation_size = op.out.size;
+    ret->allocation = str_steal(&op.out);
+    ret->number = op.resource_version;
+    ret->created = op.created;
+    ret->pod = gate_pod_ref(pod);
+    ret->needs = asking->needs ? claim_needs_ref(asking->needs) : NULL;
+    placing->n++;
+    return 0;
+}
+
+/* --- the unit ------------------------------------------------------------------- */
+
+/* What it had before is true, or given back by whoever decided it. */
+static void give_back(const struct gate_place_config *config,
+                      const struct gate_placed *p)
+{
+    const struct demand *d = &p->demand;
+    struct writer_op op = {.kind = WRITER_FREE,
+                           .namespace = d->namespace,
+                           .pod = d->name,
+                           .uid = d->uid,
+                           .number = p->number};
+    if (p->created)
+        (void)writer_run(config->writer, &op); /* there, or gone already */
+    fit_nodes_forget(config->fit, d->uid);
+}
+
+void gate_unplace(const struct gate_place_config *config,
+                  const struct gate_placing *placing, const char *why)
+{
+    for (size_t i = placing->n; i-- > 0;) {
+        give_back(config, &placing->pods[i]);
+        config->refuse(config->ctx, &placing->pods[i].demand, why);
+    }
+}
+
+/* After nodes have come or gone. */
+static void nodes_again(struct nodes *n, const struct gate_place_config *config,
+                        const struct askings *askings,
+                        const struct strmap *avoid)
+{
+    nodes_fini(n);
+    nodes_init(n, config->writer, avoid);
+    nodes_of_unit(n, config, askings);
+}
+
+static int place_all(const struct gate_place_config *config,
+                     struct nodes *nodes, const struct askings *askings,
+                     struct gate_placing *ret, struct gate_no_place *no_place)
+{
+    int r = 0;
+    ret->pods = xcalloc(askings->n + 1, sizeof *ret->pods);
+    for (size_t i = 0; i < askings->n && r == 0; i++)
+        r = place(config, nodes, &askings->list[i], ret, no_place);
+    for (size_t i = 0; i < askings->n && r < 0; i++)
+        fit_nodes_forget(config->fit, askings->list[i].demand.uid);
+    return r;
+}
+
+int gate_place(const struct gate_place_config *config,
+               const struct gate_unit *unit, const struct strmap *avoid,
+               struct gate_placing *ret_placing,
+               struct gate_no_place *ret_no_place)
+{
+    cleanup_nodes struct nodes nodes;
+    cleanup_askings struct askings askings = {0};
+    memset(ret_no_place, 0, sizeof *ret_no_place);
+    str_init(&ret_no_place->text, TEXT_MAX);
+    for (size_t i = 0; i < unit->n; i++)
+        ret_no_place->never_preempts |= unit->pods[i]->never_preempts;
+    nodes_init(&nodes, config->writer, avoid);
+    int read = read_unit(config, nodes.snapshot, unit, &askings, ret_no_place);
+    if (read < 0)
+        return read;
+    nodes_of_unit(&nodes, config, &askings);
+    for (unsigned i = 0;; i++) {
+        memset(ret_placing, 0, sizeof *ret_placing);
+        int r = place_all(config, &nodes, &askings, ret_placing, ret_no_place);
+        if (r == 0)
+            return 0;
+        gate_unplace(config, ret_placing,
+                     "another pod of its job has no place");
+        gate_placing_fini(ret_placing);
+        if (r != -EAGAIN)
+            return r;
+        if (i >= RETRIES_MAX) {
+            str_add(&ret_no_place->text,
+                    "its nodes change too fast: it is tried again");
+            return -EBUSY;
+        }
+        nodes_again(&nodes, config, &askings, avoid);
+    }
+}
