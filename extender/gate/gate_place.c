@@ -43,6 +43,8 @@ struct nodes {
     struct snapshot *snapshot;
     const char **names; /* of all, by index */
     bool *ok;
+    bool *full; /* of those, by others of the unit: no room for `full_for` */
+    const struct pod_needs *full_for;
     int32_t *indexes; /* of those that are left, ascending */
     size_t n, n_all;
     struct candidates *candidates; /* the same */
@@ -54,6 +56,7 @@ static void nodes_fini(struct nodes *n)
     snapshot_unref(n->snapshot);
     free(n->names);
     free(n->ok);
+    free(n->full);
     free(n->indexes);
     candidates_unref(n->candidates);
 }
@@ -71,6 +74,7 @@ static void nodes_init(struct nodes *n, struct writer *w,
     n->n_all = n->snapshot->n_nodes;
     n->names = xcalloc(n->n_all + 1, sizeof *n->names);
     n->ok = xcalloc(n->n_all + 1, sizeof *n->ok);
+    n->full = xcalloc(n->n_all + 1, sizeof *n->full);
     n->indexes = xcalloc(n->n_all + 1, sizeof *n->indexes);
     for (size_t i = 0; i < n->n_all; i++) {
         n->names[i] = snapshot_node(n->snapshot, i)->name;
@@ -95,10 +99,31 @@ static void nodes_count(struct nodes *n)
     struct candidates *former = n->candidates;
     n->n = 0;
     for (size_t i = 0; i < n->n_all; i++)
-        if (n->ok[i])
+        if (n->ok[i] && !n->full[i])
             n->indexes[n->n++] = (int32_t)i;
     n->candidates = candidates_create(n->snapshot, n->indexes, n->n, former);
     candidates_unref(former);
+}
+
+/* It has no room for a pod with these needs beside others of the unit. */
+static void nodes_fill(struct nodes *n, int32_t node,
+                       const struct pod_needs *needs)
+{
+    n->full[node] = true;
+    n->full_for = needs;
+    if (!n->needs)
+        n->needs = needs;
+    nodes_count(n);
+}
+
+/* Who needs something else may have room where others had none. */
+static void nodes_recount(struct nodes *n, const struct pod_needs *needs)
+{
+    if (!n->full_for || pod_needs_equal(n->full_for, needs))
+        return;
+    n->full_for = NULL;
+    memset(n->full, 0, n->n_all * sizeof *n->full);
+    nodes_count(n);
 }
 
 /* The pods that are to be placed together. */
@@ -234,9 +259,52 @@ static void explain(const struct gate_place_config *config,
     ret->no_room = true;
 }
 
+/* Charge a node with all pods of a pair, so that none of them finds it full;
+ * false when one does, and then with none. */
+static bool assume_pair(struct fit_nodes *fit, const struct askings *askings,
+                        const struct demand *pair, const char *node)
+{
+    bool fits = true;
+    for (size_t i = 0; i < askings->n && fits; i++) {
+        const struct gate_pod *p = askings->list[i].pod;
+        if (p->demand.pair != pair->pair)
+            continue;
+        fits = fit_nodes_judge(fit, p->needs, node, NULL) == FIT_OK;
+        if (fits)
+            fit_nodes_assume(fit, p->demand.uid, node, p->needs);
+    }
+    for (size_t i = 0; i < askings->n && !fits; i++)
+        if (askings->list[i].demand.pair == pair->pair)
+            fit_nodes_forget(fit, askings->list[i].demand.uid);
+    return fits;
+}
+
+/* The same as choose(), with room for the whole pair, which is assumed there
+ * from then on.  `former` is the pod that was placed before it, or NULL. */
+static int32_t choose_with_room(const struct gate_place_config *config,
+                                const struct snapshot *s,
+                                const struct askings *askings,
+                                const struct gate_placed *former,
+                                const struct gate_pod *pod,
+                                const struct demand *d, struct nodes *nodes)
+{
+    bool begun = former && former->demand.pair == d->pair;
+    if (!begun)
+        nodes_recount(nodes, pod->needs);
+    for (;;) {
+        int32_t node = choose(config, s, d, nodes);
+        if (node == NODE_NONE ||
+            (begun && strcmp(former->node, nodes->names[node]) == 0) ||
+            assume_pair(config->fit, askings, d, nodes->names[node]))
+            return node;
+        nodes_fill(nodes, node, pod->needs);
+    }
+}
+
 /* 0; -EAGAIN: nodes have come or gone; -EBUSY. */
 static int place(const struct gate_place_config *config, struct nodes *nodes,
-                 const struct asking *asking, struct gate_placing *placing,
+                 const struct askings *askings, const struct asking *asking,
+                 struct gate_placing *placing,
                  struct gate_no_place *ret_no_place)
 {
     struct gate_pod *pod = asking->pod;
@@ -249,7 +317,8 @@ static int place(const struct gate_place_config *config, struct nodes *nodes,
     /* names of nodes hold, indexes too as long as none came or went */
     if (s->roster != nodes->snapshot->roster)
         return -EAGAIN;
-    int32_t node = choose(config, s, d, nodes);
+    int32_t node = choose_with_room(config, s, askings,
+                                    placing->n ? ret - 1 : NULL, pod, d, nodes);
     if (node == NODE_NONE) {
         explain(config, nodes, s, d, ret_no_place);
         return -EBUSY;
@@ -323,7 +392,7 @@ static int place_all(const struct gate_place_config *config,
     int r = 0;
     ret->pods = xcalloc(askings->n + 1, sizeof *ret->pods);
     for (size_t i = 0; i < askings->n && r == 0; i++)
-        r = place(config, nodes, &askings->list[i], ret, no_place);
+        r = place(config, nodes, askings, &askings->list[i], ret, no_place);
     for (size_t i = 0; i < askings->n && r < 0; i++)
         fit_nodes_forget(config->fit, askings->list[i].demand.uid);
     return r;
