@@ -7,6 +7,7 @@
 #include "extender/judge/job.h"
 #include "extender/judge/schedule.h"
 #include "extender/judge/why.h"
+#include "extender/state/draft.h"
 #include "lib/base/mem.h"
 
 enum {
@@ -47,8 +48,14 @@ struct nodes {
     const struct pod_needs *full_for;
     int32_t *indexes; /* of those that are left, ascending */
     size_t n, n_all;
+    size_t n_fit;                  /* before claims were looked at */
     struct candidates *candidates; /* the same */
     const struct pod_needs *needs; /* with which the first was refused */
+    struct error claims_why;       /* the last was refused by claims */
+    uint16_t *cards, *gpus;        /* of each, that claims allow; NULL: all */
+    /* what they do not allow, as one claim for each node that has such */
+    struct claim_use **withheld;
+    size_t n_withheld;
 };
 
 static void nodes_fini(struct nodes *n)
@@ -59,6 +66,11 @@ static void nodes_fini(struct nodes *n)
     free(n->full);
     free(n->indexes);
     candidates_unref(n->candidates);
+    free(n->cards);
+    free(n->gpus);
+    for (size_t i = 0; i < n->n_withheld; i++)
+        claim_use_unref(n->withheld[i]);
+    free(n->withheld);
 }
 static void cleanup_nodes_p(struct nodes *n)
 {
@@ -159,6 +171,90 @@ static bool is_first(const struct askings *a, size_t at)
     return true;
 }
 
+/* Passes over nodes of which a pod's claims allow nothing. */
+static void nodes_allow(struct nodes *n, const struct gate_place_config *config,
+                        const struct asking *asking)
+{
+    for (size_t i = 0; i < n->n_all; i++) {
+        uint16_t cards, gpus;
+        if (!n->ok[i])
+            continue;
+        n->ok[i] = claim_book_allows(config->claims, asking->needs,
+                                     snapshot_node(n->snapshot, i), &cards,
+                                     &gpus, &n->claims_why);
+        n->cards[i] &= cards;
+        n->gpus[i] &= gpus;
+    }
+}
+
+/* Devices of the node, from the `first` of their kind on, that the mask does
+ * not have. */
+static void withhold(struct claim_use **use, const struct node *node,
+                     enum device_kind kind, uint16_t mask)
+{
+    size_t first, count = topo_count(node->topo, kind, &first);
+    for (size_t i = 0; i < count && i < 16; i++) {
+        const struct device *d = topo_device(node->topo, first + i);
+        if (mask >> i & 1 || (kind == DEVICE_CARD && !d->by_claims))
+            continue;
+        if (!*use)
+            *use = claim_use_create("", "withheld", node->name);
+        if (kind == DEVICE_CARD) {
+            struct claim_card card = {.whole = true};
+            (void)snprintf(card.id, sizeof card.id, "%s", d->id);
+            claim_use_add_card(*use, &card);
+        } else {
+            claim_use_add_pci(*use, &(struct claim_pci){.pci = d->pci});
+        }
+    }
+}
+
+/* Of nodes of which they allow some. */
+static void nodes_withhold(struct nodes *n)
+{
+    n->withheld = xcalloc(n->n_all + 1, sizeof *n->withheld);
+    for (size_t i = 0; i < n->n_all; i++) {
+        const struct node *node = snapshot_node(n->snapshot, i);
+        struct claim_use *use = NULL;
+        if (!n->ok[i] || !node->topo)
+            continue;
+        withhold(&use, node, DEVICE_CARD, n->cards[i]);
+        withhold(&use, node, DEVICE_GPU, n->gpus[i]);
+        if (use)
+            n->withheld[n->n_withheld++] = use;
+    }
+}
+
+static void nodes_claims(struct nodes *n,
+                         const struct gate_place_config *config,
+                         const struct askings *askings)
+{
+    bool any = false;
+    for (size_t i = 0; i < askings->n && !any; i++)
+        any = askings->list[i].needs;
+    if (!any)
+        return;
+    n->cards = xcalloc(n->n_all + 1, sizeof *n->cards);
+    n->gpus = xcalloc(n->n_all + 1, sizeof *n->gpus);
+    memset(n->cards, 0xff, n->n_all * sizeof *n->cards);
+    memset(n->gpus, 0xff, n->n_all * sizeof *n->gpus);
+    for (size_t i = 0; i < askings->n; i++)
+        if (askings->list[i].needs)
+            nodes_allow(n, config, &askings->list[i]);
+    nodes_withhold(n);
+}
+
+/* As the snapshot would be if what is withheld were given. */
+static struct snapshot *nodes_see(const struct nodes *n, struct snapshot *s)
+{
+    if (n->n_withheld == 0)
+        return snapshot_ref(s);
+    cleanup_with(draft) struct draft *draft = draft_create(s);
+    for (size_t i = 0; i < n->n_withheld; i++)
+        draft_put_claim(draft, n->withheld[i]);
+    return draft_peek(draft);
+}
+
 /* Those on which every pod of the unit may be. */
 static void nodes_of_unit(struct nodes *n,
                           const struct gate_place_config *config,
@@ -167,6 +263,9 @@ static void nodes_of_unit(struct nodes *n,
     for (size_t i = 0; i < askings->n; i++)
         if (is_first(askings, i))
             nodes_judge(n, config->fit, askings->list[i].pod->needs);
+    nodes_count(n);
+    n->n_fit = n->n;
+    nodes_claims(n, config, askings);
     nodes_count(n);
 }
 
@@ -221,8 +320,10 @@ static int32_t choose(const struct gate_place_config *config,
         !job_is_placed(&schedule, nodes->indexes, nodes->n)) {
         struct plan_refusal ignored;
         cleanup_with(plan) struct plan *plan = NULL;
-        if (job_plan(config->plans, s, d, nodes->indexes, nodes->n, NODE_NONE,
-                     &plan, &ignored) < 0)
+        /* what is withheld is in no snapshot that is remembered */
+        struct plans *memory = nodes->n_withheld ? NULL : config->plans;
+        if (job_plan(memory, s, d, nodes->indexes, nodes->n, NODE_NONE, &plan,
+                     &ignored) < 0)
             return NODE_NONE;
         return plan->places[job_rank(d)].node;
     }
@@ -245,6 +346,10 @@ static void explain(const struct gate_place_config *config,
         fit_nodes_explain(config->fit, nodes->needs, nodes->names, nodes->n_all,
                           &ret->text);
     }
+    if (nodes->n < nodes->n_fit)
+        str_addf(&ret->text, "%sof %zu nodes its claims allow %zu: %s",
+                 ret->text.size ? "; " : "", nodes->n_fit, nodes->n,
+                 nodes->claims_why.text);
     ret->demand = *d;
     ret->snapshot = snapshot_ref(s);
     ret->nodes = xmemdup(nodes->indexes, nodes->n * sizeof *nodes->indexes);
@@ -255,7 +360,10 @@ static void explain(const struct gate_place_config *config,
     cleanup_why struct why why;
     why_init(&why, nodes->snapshot, d, config->plans, &names);
     str_add(&ret->text, ret->text.size ? "; of these: " : "");
-    why_summary(&why, &ret->text);
+    if (why.n_fitting > 0)
+        str_add(&ret->text, "none has a card for it");
+    else
+        why_summary(&why, &ret->text);
     ret->no_room = true;
 }
 
@@ -317,10 +425,11 @@ static int place(const struct gate_place_config *config, struct nodes *nodes,
     /* names of nodes hold, indexes too as long as none came or went */
     if (s->roster != nodes->snapshot->roster)
         return -EAGAIN;
-    int32_t node = choose_with_room(config, s, askings,
+    cleanup_with(snapshot) struct snapshot *seen = nodes_see(nodes, s);
+    int32_t node = choose_with_room(config, seen, askings,
                                     placing->n ? ret - 1 : NULL, pod, d, nodes);
     if (node == NODE_NONE) {
-        explain(config, nodes, s, d, ret_no_place);
+        explain(config, nodes, seen, d, ret_no_place);
         return -EBUSY;
     }
     const char *name = nodes->names[node];
@@ -328,6 +437,8 @@ static int place(const struct gate_place_config *config, struct nodes *nodes,
                            .node = name,
                            .demand = d,
                            .candidates = nodes->candidates,
+                           .withheld = nodes->withheld,
+                           .n_withheld = nodes->n_withheld,
                            .out = STR_INIT(STR_MAX_DEFAULT)};
     config->begin(config->ctx, d->uid);
     int r = writer_run(config->writer, &op);
