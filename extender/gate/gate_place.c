@@ -11,6 +11,7 @@
 #include "lib/base/mem.h"
 
 enum {
+    PAIR_PODS_MAX = 32, /* of one pair that are looked at */
     TEXT_MAX = 8192,
     RETRIES_MAX = 64, /* when nodes come and go */
 };
@@ -283,6 +284,77 @@ static int read_claims(const struct gate_place_config *config,
                            true, &a->demand, &a->needs, err);
 }
 
+/* Is another pod of the pair on cards by claims already? */
+static bool is_pair_by_claim(const struct snapshot *s, const struct demand *d)
+{
+    const struct allocation *found[1];
+    char key[DEMAND_PAIR_KEY_MAX];
+    demand_pair_key(d, key);
+    return alloc_index_find_pair(s->allocations, key, found, 1) > 0 &&
+           found[0]->demand.by_claim;
+}
+
+/* A host pod's claim holds the card for its xPU pods, too. */
+static int check_share(const struct demand *host, const struct demand *xpu,
+                       struct error *err)
+{
+    if (host->exclusive || (xpu->card_cores <= host->card_cores &&
+                            xpu->card_memory_mib <= host->card_memory_mib))
+        return 0;
+    return error_set(err, EDOM,
+                     "it takes %u cores and %u MiB of a card of which its host "
+                     "pod claims %u and %u: raise capacity.requests of that "
+                     "claim",
+                     xpu->card_cores, xpu->card_memory_mib, host->card_cores,
+                     host->card_memory_mib);
+}
+
+/* The same where pods of the pair have their places already: an xPU pod that
+ * claims nothing shares with the others what its host pod claims. */
+static int check_placed(const struct snapshot *s, const struct asking *a,
+                        struct error *err)
+{
+    const struct allocation *found[PAIR_PODS_MAX];
+    const struct allocation *host = NULL;
+    struct demand sum = a->demand;
+    char key[DEMAND_PAIR_KEY_MAX];
+    if (a->demand.role != ROLE_XPU || claim_needs_cards(a->needs))
+        return 0;
+    demand_pair_key(&a->demand, key);
+    size_t n = alloc_index_find_pair(s->allocations, key, found, PAIR_PODS_MAX);
+    for (size_t i = 0; i < n && i < PAIR_PODS_MAX; i++) {
+        const struct demand *d = &found[i]->demand;
+        if (d->role == ROLE_HOST && d->by_claim)
+            host = found[i];
+        if (d->role != ROLE_XPU || d->pair_cards > 1 ||
+            strcmp(d->uid, a->demand.uid) == 0)
+            continue;
+        sum.card_cores += d->card_cores;
+        sum.card_memory_mib += d->card_memory_mib;
+    }
+    return host ? check_share(&host->demand, &sum, err) : 0;
+}
+
+/* The cards of a pair are claimed by one of its pods, for all of them. */
+static int join_pair(const struct askings *askings, struct asking *a,
+                     struct error *err)
+{
+    for (size_t i = 0; i < askings->n; i++) {
+        struct asking *other = &askings->list[i];
+        if (other == a || other->demand.pair != a->demand.pair ||
+            a->demand.role != ROLE_XPU || other->demand.role != ROLE_HOST)
+            continue;
+        int r = claim_needs_check_pair(other->needs, a->needs, err);
+        if (r == 0 && claim_needs_cards(other->needs))
+            r = check_share(&other->demand, &a->demand, err);
+        if (r < 0)
+            return r;
+        bool by_claim = a->demand.by_claim || other->demand.by_claim;
+        a->demand.by_claim = other->demand.by_claim = by_claim;
+    }
+    return 0;
+}
+
 /* 0; -EDOM and the pod that cannot be planned. */
 static int read_unit(const struct gate_place_config *config,
                      const struct snapshot *s, const struct gate_unit *unit,
@@ -298,6 +370,13 @@ static int read_unit(const struct gate_place_config *config,
         a->demand = a->pod->demand;
         at = a->pod;
         r = read_claims(config, s, a, &err);
+        a->demand.by_claim = a->demand.by_claim ||
+                             is_pair_by_claim(s, &a->demand);
+        r = r < 0 ? r : check_placed(s, a, &err);
+    }
+    for (size_t i = 0; i < ret->n && r == 0; i++) {
+        at = ret->list[i].pod;
+        r = join_pair(ret, &ret->list[i], &err);
     }
     if (r == 0)
         return 0;
