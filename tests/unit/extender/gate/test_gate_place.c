@@ -226,3 +226,54 @@ Test(gate_place, a_job_has_all_its_places_or_none)
     cr_expect_eq(count_on("n2"), (size_t)2);
     expect_sound();
 }
+
+Test(gate_place, kube_scheduler_says_which_nodes)
+{
+    add_node("n1", 4,
+             "\"taints\":[{\"key\":\"dedicated\",\"value\":\"infra\","
+             "\"effect\":\"NoSchedule\"}]",
+             PODS);
+    add_node("n2", 4, "\"unschedulable\":true", PODS);
+    add_job(1, "");
+    cr_assert_eq(run("ns/j/0", NULL), -EBUSY);
+    expect_lacks("of 2 nodes kube-scheduler would take 0");
+    expect_lacks("untolerated taint(s) {dedicated: infra}");
+    cr_expect_not(no_place.no_room, "nobody is in its way");
+    expect_nothing("");
+    add_node("n3", 1, "", PODS);
+    cr_assert_eq(run("ns/j/0", NULL), 0, "%s", str_text(&no_place.text));
+    cr_expect_str_eq(placing.pods[0].node, "n3");
+    expect_sound();
+}
+
+/* It is said how kube-scheduler narrows it, then why none of the rest will
+ * do. */
+Test(gate_place, both_reasons_are_told)
+{
+    add_node("n1", 4, "\"unschedulable\":true", PODS);
+    add_node("n2", 1, "", PODS);
+    add_job(2, "");
+    cr_assert_eq(run("ns/j/", NULL), -EBUSY);
+    expect_lacks("of 2 nodes kube-scheduler would take 1");
+    expect_lacks("; of these: ");
+    cr_expect(no_place.no_room);
+    cr_expect_eq(no_place.n_nodes, (size_t)1);
+    expect_nothing("");
+}
+
+Test(gate_place, nodes_are_passed_over)
+{
+    struct strmap avoid = {0};
+    add_node("n1", 4, "", PODS);
+    add_node("n2", 4, "", PODS);
+    add_job(2, "");
+    cr_assert_eq(run("ns/j/", NULL), 0);
+    cleanup_free char *first = xstrdup(placing.pods[0].node);
+    cr_expect_eq(count_on(first), (size_t)2, "both on one node");
+    gate_unplace(&place, &placing, "kube-scheduler refuses it");
+    (void)strmap_put(&avoid, first, first);
+    cr_assert_eq(run("ns/j/", &avoid), 0);
+    cr_expect_eq(count_on(first), (size_t)0);
+    expect_sound();
+    strmap_fini(&avoid);
+}
