@@ -277,3 +277,85 @@ Test(gate_place, nodes_are_passed_over)
     expect_sound();
     strmap_fini(&avoid);
 }
+
+/* By Biga's own judgement both pairs are on one node, which has one GPU. */
+Test(gate_place, a_resource_that_runs_out_is_sought_elsewhere)
+{
+    add_node("n1", 4, "", GPUS("1"));
+    add_node("n2", 4, "", GPUS("1"));
+    add_node("n3", 4, "", GPUS("0"));
+    add_job(2, ONE_GPU);
+    cr_assert_eq(run("ns/j/", NULL), 0, "%s", str_text(&no_place.text));
+    cr_expect_eq(count_on("n1"), (size_t)1);
+    cr_expect_eq(count_on("n2"), (size_t)1);
+    expect_sound();
+}
+
+Test(gate_place, each_node_takes_as_many_as_it_can)
+{
+    add_node("n1", 8, "", GPUS("2"));
+    add_node("n2", 8, "", GPUS("3"));
+    add_node("n3", 8, "", GPUS("1"));
+    add_job(6, ONE_GPU);
+    cr_assert_eq(run("ns/j/", NULL), 0, "%s", str_text(&no_place.text));
+    cr_expect_eq(count_on("n1"), (size_t)2);
+    cr_expect_eq(count_on("n2"), (size_t)3);
+    cr_expect_eq(count_on("n3"), (size_t)1);
+    expect_sound();
+    gate_unplace(&place, &placing, "tried enough");
+    gate_placing_fini(&placing);
+    expect_nothing("");
+}
+
+Test(gate_place, a_resource_that_is_too_little_leaves_nothing)
+{
+    add_node("n1", 4, "", GPUS("1"));
+    add_node("n2", 4, "", GPUS("1"));
+    add_job(3, ONE_GPU);
+    cr_assert_eq(run("ns/j/", NULL), -EBUSY);
+    expect_nothing("");
+    expect_lacks("Insufficient example.com/gpu");
+}
+
+/* The host pod fits on any node, both only on the last. */
+Test(gate_place, a_pair_goes_where_both_fit)
+{
+    add_node("n1", 4, "", ",\"pods\":\"1\"");
+    add_node("n2", 4, "", ",\"pods\":\"1\"");
+    add_node("n3", 4, "", ",\"pods\":\"2\"");
+    add_pod("h", "host", "j", 0, 1, "");
+    add_pod("x", "xpu", "j", 0, 1, "");
+    cr_assert_eq(run("ns/j/0", NULL), 0, "%s", str_text(&no_place.text));
+    cr_expect_eq(count_on("n3"), (size_t)2);
+    expect_sound();
+}
+
+/* Of several pairs, too: a node that is too full for one more takes those that
+ * it can. */
+Test(gate_place, pairs_go_where_both_fit)
+{
+    add_node("n1", 4, "", ",\"pods\":\"3\"");
+    add_node("n2", 4, "", ",\"pods\":\"2\"");
+    for (int i = 0; i < 2; i++) {
+        add_pod(i ? "h1" : "h0", "host", "j", i, 2, "");
+        add_pod(i ? "x1" : "x0", "xpu", "j", i, 2, "");
+    }
+    cr_assert_eq(run("ns/j/", NULL), 0, "%s", str_text(&no_place.text));
+    cr_expect_eq(count_on("n1"), (size_t)2);
+    cr_expect_eq(count_on("n2"), (size_t)2);
+    expect_sound();
+}
+
+/* Whether the call that opened it has done so is not known: what it has stays,
+ * whatever becomes of others. */
+Test(gate_place, what_it_has_already_is_not_given_back)
+{
+    add_node("n1", 2, "", PODS);
+    add_pod("h", "host", "j", 0, 1, "");
+    cr_assert_eq(run("ns/j/0", NULL), 0);
+    cleanup_free char *before = content_of(w);
+    cr_assert_eq(run("ns/j/0", NULL), 0, "%s", str_text(&no_place.text));
+    gate_unplace(&place, &placing, "another pod of its job has no place");
+    cleanup_free char *after = content_of(w);
+    cr_expect_str_eq(after, before);
+}
