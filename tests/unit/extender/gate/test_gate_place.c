@@ -359,3 +359,67 @@ Test(gate_place, what_it_has_already_is_not_given_back)
     cleanup_free char *after = content_of(w);
     cr_expect_str_eq(after, before);
 }
+
+/* --- the extender's door ------------------------------------------------ */
+
+/* Binds as kube-scheduler does with the extender: pod by pod, each on the node
+ * of its job's plan. */
+static void bind_all(struct writer *writer, const struct gate_unit *unit)
+{
+    for (size_t i = 0; i < unit->n; i++) {
+        const struct demand *d = &unit->pods[i]->demand;
+        struct schedule schedule;
+        struct plan_refusal refusal;
+        struct error err = {0};
+        cleanup_with(plan) struct plan *plan = NULL;
+        cleanup_with(snapshot) struct snapshot *s = writer_snapshot(writer);
+        schedule_init(&schedule, s, d);
+        int32_t node = schedule.follows;
+        if (node < 0 && job_is_placed(&schedule, NULL, 0)) {
+            node = schedule.hold ? snapshot_find(s, schedule.hold->node,
+                                                 strlen(schedule.hold->node))
+                                 : NODE_NONE;
+        } else if (node < 0) {
+            cr_assert_eq(
+                job_plan(NULL, s, d, NULL, 0, NODE_NONE, &plan, &refusal), 0);
+            node = plan->places[job_rank(d)].node;
+        }
+        cr_assert_geq(node, 0);
+        cr_assert_eq(sim_bind(writer, d, snapshot_node(s, (size_t)node)->name,
+                              NULL, &err),
+                     0, "%s", err.text);
+    }
+}
+
+Test(gate_place, both_doors_decide_alike)
+{
+    struct writer *other = start_writer();
+    uint64_t random = 5;
+    for (unsigned i = 0; i < 12; i++) {
+        char name[8];
+        unsigned n_cards = 1 + sim_random(&random) % 8;
+        (void)snprintf(name, sizeof name, "n%u", i);
+        add_node(name, n_cards, "", PODS);
+        cr_assert_eq(sim_publish(other, name, n_cards, "boot", 1), 0);
+    }
+    for (int k = 0; k < 8; k++) {
+        char job[8], key[16], name[16];
+        int size = 1 + (int)(sim_random(&random) % 5);
+        (void)snprintf(job, sizeof job, "j%d", k);
+        for (int i = 0; i < size; i++) {
+            (void)snprintf(name, sizeof name, "%s-h%d", job, i);
+            add_pod(name, "host", job, i, size, "");
+            (void)snprintf(name, sizeof name, "%s-x%d", job, i);
+            add_pod(name, "xpu", job, i, size, "");
+        }
+        (void)snprintf(key, sizeof key, size > 1 ? "ns/%s/" : "ns/%s/0", job);
+        cleanup_gate_unit struct gate_unit unit;
+        cr_assert(gate_pods_unit(pods, key, &unit), "%s", key);
+        cr_assert_eq(run(key, NULL), 0, "%s", str_text(&no_place.text));
+        bind_all(other, &unit);
+        cleanup_free char *ours = content_of(w);
+        cleanup_free char *theirs = content_of(other);
+        cr_assert_str_eq(ours, theirs, "job %d", k);
+    }
+    writer_stop(other);
+}
