@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "extender/gate/gate_controller_private.h"
+#include "extender/gate/gate_open.h"
 #include "lib/base/backoff.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
@@ -116,6 +117,143 @@ static void replace_all(struct gate_controller *g, struct gate_note *note,
     }
 }
 
+/* --- in place -------------------------------------------------------------------- */
+
+static void take_back(struct gate_controller *g, const struct gate_pod *p)
+{
+    struct writer_op op = {.kind = WRITER_FREE,
+                           .namespace = p->demand.namespace,
+                           .pod = p->demand.name,
+                           .uid = p->demand.uid};
+    (void)writer_run(g->config.writer, &op); /* it has none: as well */
+    fit_nodes_forget(g->config.fit, p->demand.uid);
+}
+
+/* It is as it was: kube-scheduler may still bind it there. */
+static void give_again(struct gate_controller *g, const struct gate_pod *p,
+                       struct allocation *a)
+{
+    struct writer_op op = {.kind = WRITER_ADOPT, .allocation = a};
+    (void)writer_run(g->config.writer, &op); /* its failures are in the log */
+    fit_nodes_assume(g->config.fit, p->demand.uid, a->node, p->needs);
+}
+
+static bool is_same_place(const struct allocation *a,
+                          const struct gate_placed *p)
+{
+    struct error ignored;
+    cleanup_with(allocation) struct allocation *b = NULL;
+    if (allocation_decode(p->allocation, p->allocation_size, &b, &ignored) < 0)
+        return false;
+    cleanup_str struct str x = STR_INIT(STR_MAX_DEFAULT);
+    cleanup_str struct str y = STR_INIT(STR_MAX_DEFAULT);
+    allocation_encode_devices(a, &x);
+    allocation_encode_devices(b, &y);
+    return strcmp(a->node, b->node) == 0 && x.size == y.size &&
+           memcmp(x.data, y.data, x.size) == 0;
+}
+
+/* Nothing has moved: what kube-scheduler refuses it would refuse again. */
+static bool is_where_it_was(struct allocation *const *old,
+                            const struct gate_placing *placing)
+{
+    for (size_t i = 0; i < placing->n; i++)
+        if (!old[i] || !is_same_place(old[i], &placing->pods[i]))
+            return false;
+    return true;
+}
+
+/* Other places for all of them; with the same ones their nodes are passed
+ * over. */
+static int find_others(struct gate_controller *g, struct gate_note *note,
+                       const struct gate_unit *pods,
+                       struct allocation *const *old, struct gate_placing *ret,
+                       struct str *text)
+{
+    for (int i = 0;; i++) {
+        cleanup_gate_no_place struct gate_no_place no_place = {0};
+        int r = gate_place(&g->place, pods, &note->avoid, ret, &no_place);
+        if (r < 0)
+            str_addf(text, "; no other place: %s", str_text(&no_place.text));
+        if (r < 0 || i > 0 || !is_where_it_was(old, ret))
+            return r;
+        gate_unplace(&g->place, ret, "kube-scheduler refuses it there");
+        gate_placing_fini(ret);
+        for (size_t k = 0; k < pods->n; k++)
+            if (old[k])
+                avoid_node(note, old[k]->node);
+    }
+}
+
+/* The claims of its old place go first, as long as they are as they were judged:
+ * from then on it is bound at the new place or nowhere, which `*ret_moved`
+ * tells. */
+static int reopen(struct gate_controller *g, const struct gate_placed *placed,
+                  bool *ret_moved, struct error *err)
+{
+    cleanup_free struct gate_pinned *pinned = NULL;
+    cleanup_str struct str body = STR_INIT(PATCH_MAX);
+    size_t n;
+    int r = gate_make_claims(g, placed, &pinned, &n, err);
+    r = r < 0 ? r : gate_withdraw_claims(g, &placed->demand, pinned, n, err);
+    *ret_moved = r == 0;
+    if (r < 0)
+        return r;
+    gate_reopen_write(placed, &body);
+    r = gate_call(g, "PATCH", &placed->demand, "", KUBE_MERGE_PATCH, &body,
+                  err);
+    return r < 0 ? r : gate_name_claims(g, placed, &pinned, n, err);
+}
+
+/* Each pod gets its new place, or has its old one. */
+static void reopen_all(struct gate_controller *g, const struct gate_unit *pods,
+                       struct allocation *const *old,
+                       const struct gate_placing *placing, struct str *text)
+{
+    for (size_t i = 0; i < placing->n; i++) {
+        const struct gate_placed *p = &placing->pods[i];
+        struct error err = {0};
+        bool moved;
+        int r = reopen(g, p, &moved, &err);
+        log_event(r < 0 ? LOG_WARN : LOG_INFO, "gate-again", "namespace",
+                  p->demand.namespace, "pod", p->demand.name, "node", p->node,
+                  "error", err.text, NULL);
+        binds_end(g->config.binds, p->demand.uid);
+        if (r == 0) {
+            str_addf(text, "; pod %s is planned anew", p->demand.name);
+            continue;
+        }
+        str_addf(text, "; %s", err.text);
+        if (moved)
+            continue; /* kube-scheduler refuses it until that has succeeded */
+        take_back(g, pods->pods[i]);
+        if (old[i])
+            give_again(g, pods->pods[i], old[i]);
+    }
+}
+
+/* False: there is no other place, and they are where they were. */
+static bool move(struct gate_controller *g, struct gate_note *note,
+                 const struct gate_unit *pods, struct str *text)
+{
+    struct allocation **old = xcalloc(pods->n + 1, sizeof *old);
+    cleanup_gate_placing struct gate_placing placing = {0};
+    for (size_t i = 0; i < pods->n; i++) {
+        old[i] = place_of(g, pods->pods[i]);
+        take_back(g, pods->pods[i]);
+    }
+    int r = find_others(g, note, pods, old, &placing, text);
+    if (r == 0)
+        reopen_all(g, pods, old, &placing, text);
+    for (size_t i = 0; i < pods->n; i++) {
+        if (r < 0 && old[i])
+            give_again(g, pods->pods[i], old[i]);
+        allocation_unref(old[i]);
+    }
+    free(old);
+    return r == 0;
+}
+
 /* --- which of them ---------------------------------------------------------------- */
 
 static bool are_all(struct gate_controller *g, const struct gate_unit *pods,
@@ -155,6 +293,8 @@ bool gate_plan_anew(struct gate_controller *g, const struct gate_unit *unit,
     }
     note->anew_ms = clock_ms() + backoff_grown(GATE_AGAIN_MS, GATE_AGAIN_MAX_MS,
                                                ++note->anew);
+    if (are_all(g, &pods, gate_is_movable) && move(g, note, &pods, text))
+        return true;
     if (are_all(g, &pods, is_controlled)) {
         replace_all(g, note, &pods, text);
         return true;

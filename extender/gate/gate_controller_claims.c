@@ -250,3 +250,32 @@ int gate_pin_claims(struct gate_controller *g, const struct gate_placed *placed,
     r = r < 0 ? r : gate_name_claims(g, placed, &pinned, n, err);
     return r < 0 ? r : delete_replaced(g, &placed->demand, err);
 }
+
+/* Its affinity names its node, which nothing changes any more. */
+static bool is_tied(const struct pod_needs *needs)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < needs->n_terms; i++)
+        n += needs->terms[i].n_fields > 0;
+    return needs->has_affinity && n == needs->n_terms;
+}
+
+bool gate_is_movable(struct gate_controller *g, const struct gate_pod *pod)
+{
+    if (!g->config.claims || !pod->needs || is_tied(pod->needs))
+        return false;
+    char(*owned)[DEMAND_NAME_MAX + 1] = xcalloc(OWNED_MAX, sizeof *owned);
+    size_t n = claim_book_owned(g->config.claims, pod->demand.uid, owned,
+                                OWNED_MAX);
+    bool pinned = false, allocated = false;
+    for (size_t i = 0; i < n && i < OWNED_MAX; i++) {
+        struct claim_fate fate;
+        if (!claim_book_find(g->config.claims, pod->demand.namespace, owned[i],
+                             &fate))
+            continue;
+        pinned = pinned || fate.is_pinned;
+        allocated = allocated || fate.allocated;
+    }
+    free(owned);
+    return pinned && !allocated;
+}
