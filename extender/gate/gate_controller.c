@@ -285,6 +285,71 @@ static void on_snapshot(void *ctx)
         gate_changed(g);
 }
 
+/* A former leader may have opened it: it takes what its node has. */
+static void assume(const struct gate_controller *g, const struct kube_pod *pod)
+{
+    cleanup_with(pod_needs) struct pod_needs *needs = NULL;
+    cleanup_with(allocation) struct allocation *a = NULL;
+    struct error ignored; /* cluster_pods tells what is wrong with it */
+    if (!kube_pod_is_opened(pod) || kube_pod_is_finished(pod))
+        return;
+    cleanup_free char *text = xmalloc(pod->allocation.size + 1);
+    size_t size = jtext_decode(&pod->allocation, text);
+    if (allocation_decode(text, size, &a, &ignored) == 0 &&
+        pod_needs_read(pod->json.data, pod->json.size, &needs, &ignored) == 0)
+        fit_nodes_assume(g->config.fit, pod->demand.uid, a->node, needs);
+}
+
+/* With the lock. */
+static void make_room(struct gate_controller *g)
+{
+    if (g->listed && gate_pods_take_room(g->pods, clock_ms()))
+        g->config.relist(g->config.ctx);
+}
+
+static void on_put(void *ctx, const struct kube_pod *pod)
+{
+    struct gate_controller *g = ctx;
+    bool stray;
+    assume(g, pod);
+    pthread_mutex_lock(&g->lock);
+    gate_pods_put(g->pods, pod, clock_ms(), &stray);
+    const struct gate_opening *o = strmap_get(&g->opening, pod->demand.uid);
+    if (o && !pod->place_gate)
+        free(strmap_remove(&g->opening, pod->demand.uid));
+    make_room(g);
+    gate_changed(g);
+    pthread_mutex_unlock(&g->lock);
+    if (stray)
+        g->config.tell(g->config.ctx, &pod->demand, EVENTS_REFUSED,
+                       "its gate biga.dev/place was opened by somebody else: "
+                       "it is not planned, and no card is kept for it");
+}
+
+static void on_gone(void *ctx, const char *uid)
+{
+    struct gate_controller *g = ctx;
+    hold_lock(&g->lock);
+    gate_pods_gone(g->pods, uid);
+    free(strmap_remove(&g->opening, uid));
+    make_room(g);
+    gate_changed(g);
+}
+
+static void on_listed(void *ctx)
+{
+    struct gate_controller *g = ctx;
+    hold_lock(&g->lock);
+    g->listed = true;
+    gate_changed(g);
+    pthread_cond_signal(&g->wake); /* it may have waited for that alone */
+}
+
+struct pod_listener gate_controller_listener(struct gate_controller *g)
+{
+    return (struct pod_listener){on_put, on_gone, on_listed, g};
+}
+
 void gate_controller_wake(struct gate_controller *g)
 {
     hold_lock(&g->lock);
