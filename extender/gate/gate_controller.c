@@ -357,6 +357,63 @@ void gate_controller_wake(struct gate_controller *g)
     pthread_cond_signal(&g->wake); /* it may have waited for that alone */
 }
 
+/* --- asking ---------------------------------------------------------------------- */
+
+/* With the lock. */
+static enum gate_story tell_story(const struct gate_controller *g,
+                                  const struct gate_pod *p,
+                                  struct demand *ret_demand, struct str *text)
+{
+    char key[JOB_LEASE_KEY_MAX];
+    if (!p || (p->state != GATE_CLOSED && !p->refused_ms))
+        return GATE_STORY_NONE;
+    job_lease_key(&p->demand, key);
+    const struct gate_told *t = strmap_get(&g->told, key);
+    *ret_demand = p->demand;
+    if (strmap_get(&g->opening, p->demand.uid))
+        str_add(text, "its gate is being opened");
+    else if (t && t->text)
+        str_add(text, t->text);
+    else
+        str_add(text, "its gate biga.dev/place is closed: the replica that "
+                      "leads plans it");
+    if (p->state == GATE_OPENED)
+        return GATE_STORY_OPENED;
+    return t && t->judged ? GATE_STORY_JUDGED : GATE_STORY_WAITS;
+}
+
+enum gate_story gate_controller_explain(struct gate_controller *g,
+                                        const char *namespace, const char *name,
+                                        struct demand *ret_demand,
+                                        struct str *text)
+{
+    hold_lock(&g->lock);
+    cleanup_with(gate_pod) struct gate_pod *p = gate_pods_find(g->pods,
+                                                               namespace, name);
+    return tell_story(g, p, ret_demand, text);
+}
+
+enum gate_story gate_controller_explain_job(struct gate_controller *g,
+                                            const char *namespace,
+                                            const char *job,
+                                            struct demand *ret_demand,
+                                            struct str *text)
+{
+    hold_lock(&g->lock);
+    cleanup_with(gate_pod) struct gate_pod *p =
+        gate_pods_find_job(g->pods, namespace, job);
+    return tell_story(g, p, ret_demand, text);
+}
+
+void gate_controller_write(struct gate_controller *g, struct str *out)
+{
+    hold_lock(&g->lock);
+    jwrite_object(out, "gates");
+    jwrite_uint(out, "waiting", gate_pods_count(g->pods));
+    jwrite_uint(out, "opening", g->opening.n);
+    jwrite_end_object(out);
+}
+
 /* --- start and stop ---------------------------------------------------------------- */
 
 static void begin(void *ctx, const char *uid)
