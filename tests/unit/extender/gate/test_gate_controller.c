@@ -1,0 +1,324 @@
+/* The thread that opens gates, against an API server that is played here; time
+ * is virtual, and stands still but where it is moved. */
+#include <criterion/criterion.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "extender/gate/gate_controller_private.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
+#include "tests/lib/sim/bindserver.h"
+#include "tests/lib/sim/simstate.h"
+
+enum { BEGIN_MS = 1000000, PATIENCE_MS = 60000 };
+
+static struct bindserver *server;
+static struct writer *w;
+static struct fit_nodes *fit;
+static struct pending_demands *demands;
+static struct binder *binder;
+static struct binds *binds;
+static struct gate_controller *g;
+static struct pod_listener listener;
+static struct demand_config config;
+static atomic_bool follows;
+static atomic_uint n_asked;
+static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct str told;
+
+static bool may_write(void *ctx, int64_t call_ms)
+{
+    (void)ctx;
+    (void)call_ms;
+    atomic_fetch_add(&n_asked, 1);
+    return !follows;
+}
+
+static void tell(void *ctx, const struct demand *pod, enum events_reason reason,
+                 const char *text)
+{
+    (void)ctx;
+    (void)reason;
+    hold_lock(&told_lock);
+    str_addf(&told, "%s: %s\n", pod->name, text);
+}
+
+static void unsure(void *ctx)
+{
+    (void)ctx;
+}
+
+static void start_writer(void)
+{
+    struct writer_config c = {.store = STORE_KUBERNETES, .fresh_ms = 15000};
+    struct error err = {0};
+    cr_assert_eq(writer_start(&c, &w, &err), 0, "%s", err.text);
+}
+
+static void start_binds(void)
+{
+    struct error err = {0};
+    const struct binder_config b = {.kube = bindserver_config(server),
+                                    .may_bind = may_write};
+    cr_assert_eq(binder_start(&b, &binder, &err), 0, "%s", err.text);
+    /* kept by it */
+    static struct binds_config c;
+    c = (struct binds_config){
+        .writer = w, .binder = binder, .tell = tell, .unsure = unsure};
+    binds = binds_create(&c);
+}
+
+static void set_up(void)
+{
+    struct error err = {0};
+    log_set_level((enum log_level)(LOG_ERROR + 1));
+    clock_set_fake(BEGIN_MS);
+    follows = false;
+    n_asked = 0;
+    str_init(&told, 1 << 20);
+    server = bindserver_start();
+    start_writer();
+    fit = fit_nodes_create();
+    demands = pending_demands_create();
+    demand_config_default(&config);
+    start_binds();
+    const struct gate_config c = {.kube = bindserver_config(server),
+                                  .writer = w,
+                                  .fit = fit,
+                                  .demands = demands,
+                                  .binds = binds,
+                                  .tell = tell,
+                                  .may_write = may_write};
+    cr_assert_eq(gate_controller_start(&c, &g, &err), 0, "%s", err.text);
+    listener = gate_controller_listener(g);
+}
+
+static void tear_down(void)
+{
+    gate_controller_quiesce(g);
+    binder_stop(binder);
+    gate_controller_destroy(g);
+    binds_destroy(binds);
+    fit_nodes_destroy(fit);
+    pending_demands_destroy(demands);
+    writer_stop(w);
+    bindserver_stop(server);
+    str_fini(&told);
+    clock_set_fake(-1);
+}
+
+TestSuite(gate_controller, .init = set_up, .fini = tear_down);
+
+/* --- the cluster -------------------------------------------------------- */
+
+static void add_node(const char *name, unsigned n_cards)
+{
+    cleanup_free char *json = xasprintf(
+        "{\"metadata\":{\"name\":\"%s\"},\"status\":{\"allocatable\":{"
+        "\"cpu\":\"8\",\"pods\":\"110\"}}}",
+        name);
+    struct error err = {0};
+    cr_assert_eq(fit_nodes_put(fit, json, strlen(json), &err), 0, "%s",
+                 err.text);
+    cr_assert_eq(sim_publish(w, name, n_cards, "boot", 1), 0);
+}
+
+/* A Pod of uid "uid-NAME" as the watch shows it. */
+struct shown {
+    const char *name, *role, *job;
+    int pair, size, priority;
+    bool open, refused;
+    bool stray;       /* open, without an allocation */
+    bool lonely;      /* without a controller */
+    const char *node; /* bound there */
+    const char *spec; /* more of it */
+};
+
+static void write_metadata(const struct shown *p, struct str *out)
+{
+    str_addf(out,
+             "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":"
+             "\"uid-%s\",\"labels\":{\"biga.dev/role\":\"%s\","
+             "\"biga.dev/job\":\"%s\",\"biga.dev/pair\":\"%d\"},"
+             "\"annotations\":{\"biga.dev/size\":\"%d\","
+             "\"biga.dev/exclusive\":\"true\"",
+             p->name, p->name, p->role ? p->role : "host",
+             p->job ? p->job : p->name, p->pair, p->size ? p->size : 1);
+    if (p->open)
+        str_add(out, ",\"biga.dev/allocation\":\"{}\"");
+    str_add_c(out, '}');
+    if (!p->lonely)
+        str_add(out, ",\"ownerReferences\":[{\"kind\":\"Job\",\"apiVersion\":"
+                     "\"batch/v1\",\"name\":\"j\",\"uid\":\"u\","
+                     "\"controller\":true}]");
+}
+
+static void show(const struct shown *p)
+{
+    cleanup_str struct str json = STR_INIT(65536);
+    struct kube_pod pod;
+    struct error err = {0};
+    write_metadata(p, &json);
+    str_addf(&json, "},\"spec\":{\"priority\":%d,\"containers\":[]%s%s",
+             p->priority, p->spec ? p->spec : "",
+             p->open || p->stray
+                 ? ""
+                 : ",\"schedulingGates\":[{\"name\":\"biga.dev/place\"}]");
+    if (p->node)
+        str_addf(&json, ",\"nodeName\":\"%s\"", p->node);
+    str_add(&json, "},\"status\":{\"phase\":\"Pending\"");
+    if (p->refused)
+        str_add(&json, ",\"conditions\":[{\"type\":\"PodScheduled\","
+                       "\"status\":\"False\",\"reason\":\"Unschedulable\"}]");
+    str_add(&json, "}}");
+    cr_assert_eq(kube_pod_read(json.data, json.size, &config, &pod, &err), 0,
+                 "%s", err.text);
+    cr_assert_not(pod.broken, "%s", pod.why.text);
+    listener.put(listener.ctx, &pod);
+}
+
+#define SHOW(pod, ...) show(&(struct shown){.name = (pod), ##__VA_ARGS__})
+
+/* It is made in the API server, too. */
+static void make(const struct shown *p)
+{
+    cleanup_free char *uid = xasprintf("uid-%s", p->name);
+    bindserver_gated(server, p->name, uid);
+    show(p);
+}
+
+#define MAKE(pod, ...) make(&(struct shown){.name = (pod), ##__VA_ARGS__})
+
+static void pass(int64_t ms)
+{
+    clock_set_fake(clock_ms() + ms);
+}
+
+static unsigned count_calls(const char *call)
+{
+    unsigned n = 0;
+    cleanup_free char *calls = bindserver_calls(server);
+    for (const char *at = calls; (at = strstr(at, call)); at++)
+        n++;
+    return n;
+}
+
+/* Until that call was made so often. */
+static void await_calls(const char *call, unsigned n)
+{
+    for (int i = 0; i < PATIENCE_MS && count_calls(call) < n; i++)
+        (void)usleep(1000);
+    cleanup_free char *calls = bindserver_calls(server);
+    cr_assert_eq(count_calls(call), n, "%s: %s%s", call, calls,
+                 str_text(&told));
+}
+
+/* The gate of pod `name` is opened: all that came before it were looked at. */
+static void await_round(const char *name)
+{
+    cleanup_free char *call = xasprintf("PATCH %s ", name);
+    make(&(struct shown){.name = name, .priority = -1000});
+    await_calls(call, 1);
+    make(&(struct shown){.name = name, .priority = -1000, .open = true});
+}
+
+static enum gate_story explain(const char *name, struct str *text)
+{
+    struct demand d;
+    str_reset(text);
+    return gate_controller_explain(g, "ns", name, &d, text);
+}
+
+/* Until that is told of it. */
+static void await_text(const char *name, const char *part)
+{
+    cleanup_str struct str text = STR_INIT(65536);
+    for (int i = 0; i < PATIENCE_MS; i++) {
+        (void)explain(name, &text);
+        if (strstr(str_text(&text), part))
+            return;
+        (void)usleep(1000);
+    }
+    cr_assert(false, "%s: \"%s\" lacks \"%s\"", name, str_text(&text), part);
+}
+
+static void node_of(const char *pod, char ret_node[64])
+{
+    cr_assert(bindserver_pin(server, pod, ret_node), "%s is closed", pod);
+}
+
+static size_t n_allocations(void)
+{
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
+    return alloc_index_size(s->allocations);
+}
+
+static void give_back(const char *pod)
+{
+    cleanup_free char *uid = xasprintf("uid-%s", pod);
+    struct writer_op op = {
+        .kind = WRITER_FREE, .namespace = "ns", .pod = pod, .uid = uid};
+    cr_assert_eq(writer_run(w, &op), 0);
+}
+
+/* --- opening ------------------------------------------------------------ */
+
+Test(gate_controller, opens_all_gates_of_a_job)
+{
+    static const char *const names[] = {"h0", "x0", "h1", "x1"};
+    add_node("n1", 1);
+    add_node("n2", 1);
+    listener.listed(listener.ctx);
+    for (int i = 0; i < 3; i++)
+        MAKE(names[i], i % 2 ? "xpu" : "host", "j", i / 2, 2);
+    await_text("h0", "missing: the xPU pod of pair 1");
+    cr_expect_eq(count_calls("PATCH"), 0u);
+    MAKE("x1", "xpu", "j", 1, 2);
+    await_calls("PATCH", 4);
+    for (int i = 0; i < 4; i++) {
+        char node[64], other[64];
+        bindserver_await_pin(server, names[i], node);
+        node_of(names[i - i % 2], other);
+        cr_expect_str_eq(node, other);
+    }
+    cr_expect_eq(n_allocations(), (size_t)4);
+    for (int i = 0; i < 4; i++)
+        SHOW(names[i], i % 2 ? "xpu" : "host", "j", i / 2, 2, .open = true);
+    cleanup_str struct str out = STR_INIT(4096);
+    gate_controller_write(g, &out);
+    cr_expect(strstr(str_text(&out), "\"opening\":0"), "%s", str_text(&out));
+    SHOW("h0", "host", "j", 0, 2, .open = true, .node = "n1");
+    cr_expect_eq(explain("h0", &out), GATE_STORY_NONE);
+}
+
+Test(gate_controller, does_nothing_before_it_has_heard_all)
+{
+    add_node("n1", 4);
+    MAKE("a");
+    for (int i = 0; i < 5; i++)
+        pass(1000); /* whoever looks, looks now */
+    cr_expect_eq(count_calls("PATCH"), 0u);
+    listener.listed(listener.ctx);
+    await_calls("PATCH a n1", 1);
+}
+
+Test(gate_controller, opens_nothing_while_another_leads)
+{
+    add_node("n1", 4);
+    follows = true;
+    listener.listed(listener.ctx);
+    MAKE("a");
+    for (unsigned n = 0; n < 5; n++) {
+        unsigned before = n_asked;
+        pass(1000);
+        while (n_asked == before)
+            (void)usleep(1000);
+    }
+    cr_expect_eq(count_calls("PATCH"), 0u);
+    cr_expect_eq(n_allocations(), (size_t)0);
+    follows = false;
+    gate_controller_wake(g);
+    await_calls("PATCH a n1", 1);
+}
