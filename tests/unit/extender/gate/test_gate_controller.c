@@ -322,3 +322,114 @@ Test(gate_controller, opens_nothing_while_another_leads)
     gate_controller_wake(g);
     await_calls("PATCH a n1", 1);
 }
+
+Test(gate_controller, backs_off_when_it_is_forbidden)
+{
+    add_node("n1", 4);
+    bindserver_always(server, "PATCH", FAULT_FORBIDDEN);
+    listener.listed(listener.ctx);
+    MAKE("a");
+    await_text("a", "its gate could not be opened: ");
+    await_text("a", "forbidden");
+    for (unsigned i = 1; i <= 3; i++) {
+        cr_expect_eq(count_calls("PATCH a"), i);
+        bindserver_always(server, "PATCH", FAULT_NONE);
+        cleanup_free char *name = xasprintf("other%u", i);
+        await_round(name);
+        cr_expect_eq(count_calls("PATCH a"), i, "no more at that time");
+        if (i == 3)
+            break;
+        bindserver_always(server, "PATCH", FAULT_FORBIDDEN);
+        pass(2000 << i);
+        await_calls("PATCH a", i + 1);
+        await_text("a", "could not be opened");
+    }
+    pass(60000);
+    await_calls("PATCH a", 4);
+    SHOW("a", .open = true);
+}
+
+/* Nothing else happens: it is tried again all the same. */
+Test(gate_controller, tries_again_by_itself)
+{
+    add_node("n1", 4);
+    bindserver_faults(server, "PATCH",
+                      (enum bindserver_fault[]){FAULT_INVALID, FAULT_INVALID},
+                      2);
+    listener.listed(listener.ctx);
+    MAKE("a");
+    for (unsigned i = 1; i <= 3; i++) {
+        await_calls("PATCH a", i);
+        if (i < 3)
+            await_text("a", "could not be opened");
+        pass(5000);
+    }
+}
+
+/* Its back-off is virtual time. */
+static void await_idle_binder(void)
+{
+    while (binder_n_busy(binder)) {
+        pass(100);
+        (void)usleep(1000);
+    }
+}
+
+/* Rounds go on until it is. */
+static void await_forgotten(const char *key)
+{
+    for (int i = 0; i < PATIENCE_MS; i++) {
+        listener.gone(listener.ctx, "somebody");
+        (void)usleep(1000);
+        hold_lock(&g->lock);
+        if (!strmap_get(&g->told, key))
+            return;
+    }
+    cr_assert(false, "it keeps what nobody asks for");
+}
+
+/* What it keeps of units ends with them, in whichever order it hears. */
+Test(gate_controller, forgets_what_is_open)
+{
+    add_node("n1", 4);
+    bindserver_faults(server, "PATCH", &(enum bindserver_fault){FAULT_CUT_DONE},
+                      1);
+    bindserver_always(server, "GET", FAULT_ERROR);
+    listener.listed(listener.ctx);
+    MAKE("a");
+    await_calls("GET a", 1);
+    SHOW("a", .open = true); /* before the call is answered */
+    await_round("b");
+    bindserver_always(server, "GET", FAULT_NONE);
+    await_idle_binder();
+    await_forgotten("ns/a/0");
+}
+
+/* It is deleted while its gate is being opened. */
+Test(gate_controller, forgets_what_is_gone)
+{
+    add_node("n1", 4);
+    bindserver_always(server, "PATCH", FAULT_ERROR);
+    listener.listed(listener.ctx);
+    MAKE("a");
+    await_calls("PATCH a", 1);
+    listener.gone(listener.ctx, "uid-a");
+    bindserver_delete(server, "a");
+    bindserver_always(server, "PATCH", FAULT_NONE);
+    await_round("b");
+    await_idle_binder();
+    await_forgotten("ns/a/0");
+}
+
+Test(gate_controller, says_that_somebody_else_has_opened_it)
+{
+    add_node("n1", 4);
+    bindserver_always(server, "PATCH", FAULT_INVALID);
+    listener.listed(listener.ctx);
+    MAKE("a");
+    SHOW("a", .stray = true);
+    hold_lock(&told_lock);
+    cr_expect(strstr(str_text(&told), "a: its gate biga.dev/place was opened "
+                                      "by somebody else"),
+              "%s", str_text(&told));
+}
