@@ -433,3 +433,52 @@ Test(gate_controller, says_that_somebody_else_has_opened_it)
                                       "by somebody else"),
               "%s", str_text(&told));
 }
+
+/* --- planned anew ------------------------------------------------------- */
+
+/* The pod's gate is opened, and kube-scheduler refuses it. */
+static void open_and_refuse(const char *name, bool lonely, char ret_node[64])
+{
+    cleanup_free char *call = xasprintf("PATCH %s ", name);
+    make(&(struct shown){.name = name, .job = "j", .lonely = lonely});
+    await_calls(call, 1);
+    bindserver_await_pin(server, name, ret_node);
+    SHOW(name, .job = "j", .lonely = lonely, .open = true, .refused = true);
+}
+
+Test(gate_controller, deletes_what_is_refused_and_avoids_its_node)
+{
+    char node[64], other[64];
+    add_node("n1", 2);
+    add_node("n2", 2);
+    listener.listed(listener.ctx);
+    open_and_refuse("a", false, node);
+    await_round("b");
+    cr_expect_eq(count_calls("DELETE"), 0u, "kube-scheduler tries again");
+    pass(GATE_REFUSED_MS);
+    await_calls("DELETE a", 1);
+    while (bindserver_is_there(server, "a"))
+        (void)usleep(1000);
+    give_back("a");
+    listener.gone(listener.ctx, "uid-a");
+    MAKE("a2", .job = "j");
+    await_calls("PATCH a2", 1);
+    bindserver_await_pin(server, "a2", other);
+    cr_expect_str_neq(other, node);
+}
+
+Test(gate_controller, keeps_what_nobody_would_make_anew)
+{
+    char node[64];
+    cleanup_str struct str text = STR_INIT(4096);
+    add_node("n1", 2);
+    add_node("n2", 2);
+    listener.listed(listener.ctx);
+    open_and_refuse("a", true, node);
+    pass(GATE_REFUSED_MS);
+    await_text("a", "no controller would make its pair anew");
+    cr_expect_eq(explain("a", &text), GATE_STORY_OPENED);
+    cr_expect(strstr(str_text(&text), node), "%s", str_text(&text));
+    await_round("b");
+    cr_expect_eq(count_calls("DELETE"), 0u);
+}
