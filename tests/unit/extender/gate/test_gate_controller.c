@@ -482,3 +482,63 @@ Test(gate_controller, keeps_what_nobody_would_make_anew)
     await_round("b");
     cr_expect_eq(count_calls("DELETE"), 0u);
 }
+
+/* --- preemption --------------------------------------------------------- */
+
+/* A pod that has the only card of n1. */
+static void take_the_card(void)
+{
+    struct demand d = sim_pod("low", ROLE_HOST, "", 0);
+    d.exclusive = true;
+    add_node("n1", 1);
+    bindserver_pod(server, "low", "uid-low");
+    cr_assert_eq(sim_bind(w, &d, "n1", NULL, NULL), 0);
+    listener.listed(listener.ctx);
+}
+
+Test(gate_controller, evicts_who_is_less_important)
+{
+    take_the_card();
+    MAKE("a", .priority = 100);
+    await_calls("EVICT low", 1);
+    await_text("a", "room is made for it by evicting 1 pods");
+    pass(10000);
+    await_text("a", "1 evicted pods have to end first");
+    cr_expect_eq(count_calls("EVICT low"), 1u);
+    cr_expect_eq(count_calls("PATCH"), 0u);
+    give_back("low");
+    await_calls("PATCH a n1", 1);
+}
+
+Test(gate_controller, evicts_nobody_for_who_never_preempts)
+{
+    take_the_card();
+    MAKE("a", .priority = 100, .spec = ",\"preemptionPolicy\":\"Never\"");
+    await_text("a", "(preemptionPolicy: Never)");
+    cr_expect_eq(count_calls("EVICT"), 0u);
+    cleanup_str struct str text = STR_INIT(4096);
+    cr_expect_eq(explain("a", &text), GATE_STORY_JUDGED);
+    give_back("low");
+    await_calls("PATCH a n1", 1);
+}
+
+Test(gate_controller, asks_again_when_a_budget_forbids_it)
+{
+    take_the_card();
+    bindserver_faults(server, "POST", &(enum bindserver_fault){FAULT_BUSY}, 1);
+    MAKE("a", .priority = 100);
+    await_calls("EVICT low", 1);
+    await_text("a", "could not be evicted for it");
+    pass(6000);
+    await_calls("EVICT low", 2);
+    await_text("a", "evicting 1 pods");
+}
+
+Test(gate_controller, ends_at_any_time)
+{
+    add_node("n1", 4);
+    listener.listed(listener.ctx);
+    bindserver_always(server, "PATCH", FAULT_ERROR);
+    MAKE("a");
+    await_calls("PATCH a", 1);
+}
