@@ -280,6 +280,33 @@ static int start_card_losses(struct cluster *c, struct error *err)
     return 0;
 }
 
+static void relist_pods(void *ctx)
+{
+    struct cluster *c = ctx;
+    reflector_relist(c->reflector, CLUSTER_PODS);
+}
+
+static int start_gate(struct cluster *c, struct error *err)
+{
+    const struct gate_config config = {.kube = c->config.kube,
+                                       .writer = c->config.writer,
+                                       .plans = c->config.plans,
+                                       .fit = c->fit,
+                                       .claims = c->claims,
+                                       .demands = c->config.demands,
+                                       .binds = c->binds,
+                                       .tell = cluster_tell,
+                                       .relist = relist_pods,
+                                       .may_write = may_bind,
+                                       .ctx = c};
+    int r = gate_controller_start(&config, &c->gate, err);
+    if (r < 0)
+        return r;
+    struct pod_listener listener = gate_controller_listener(c->gate);
+    cluster_pods_listen(c->pods, &listener);
+    return 0;
+}
+
 static struct reflector_kind claims_kind(struct cluster *c,
                                          enum claim_book_kind kind,
                                          const char *name, const char *path)
@@ -369,6 +396,8 @@ static int start_threads(struct cluster *c, struct error *err)
     if (r == 0)
         r = start_card_losses(c, err);
     if (r == 0)
+        r = start_gate(c, err);
+    if (r == 0)
         r = start_reflector(c, err);
     if (r == 0)
         r = elect_start(&elect, &c->elect, err);
@@ -398,9 +427,11 @@ void cluster_stop(struct cluster *c)
     pair_controller_stop(c->pair_controller);
     waker_stop(c->waker);
     card_loss_controller_stop(c->card_losses);
+    gate_controller_quiesce(c->gate); /* decides nothing any more */
     binder_stop(c->binder); /* before the Lease is given back: no bind of ours
  * may be on its way when another replica leads */
     writer_on_overfull(c->config.writer, NULL, NULL);
+    gate_controller_destroy(c->gate);
     events_stop(c->events); /* of which the binder tells */
     elect_stop(c->elect);
     fabric_files_join(c->config.fabric, &(struct fabric_nodes){0});

@@ -12,6 +12,7 @@
  *   pair_controller: what the leader does about pairs (buddies, orphans)
  *   card_losses: tells of pods on lost cards, and evicts them
  *   waker: has pods that were refused tried again when there is room
+ *   gate_controller: plans gated pods, and has the binder open their gates
  */
 #ifndef BIGA_EXTENDER_CLUSTER_CLUSTER_H
 #define BIGA_EXTENDER_CLUSTER_CLUSTER_H

@@ -150,6 +150,7 @@ static void *lead_thread(void *ctx)
         hold_anew(l->cluster);
         pair_controller_lead(l->cluster->pair_controller);
         waker_lead(l->cluster->waker);
+        gate_controller_wake(l->cluster->gate);
         atomic_store(&l->done, true);
     }
     return NULL;

@@ -12,6 +12,7 @@
 #include "extender/cluster/cluster_ps.h"
 #include "extender/cluster/host_capacity.h"
 #include "extender/fit/fit_nodes.h"
+#include "extender/gate/gate_controller.h"
 #include "extender/leader/binds.h"
 #include "extender/leader/card_loss_controller.h"
 #include "extender/leader/elect.h"
@@ -68,6 +69,7 @@ struct cluster {
     struct pair_controller *pair_controller;
     struct waker *waker;
     struct card_loss_controller *card_losses;
+    struct gate_controller *gate;
     struct cluster_lead lead;
 };
 

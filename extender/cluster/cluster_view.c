@@ -84,6 +84,7 @@ void cluster_write(struct cluster *c, struct str *out)
     write_collections(c, out);
     jwrite_uint(out, "bindsInFlight", binder_n_busy(c->binder));
     jwrite_uint(out, "operationsWaiting", feed_n_waiting(c->feed));
+    gate_controller_write(c->gate, out);
     str_add_c(out, ',');
     cluster_pods_write(c->pods, out);
     str_add(out, "}\n");
