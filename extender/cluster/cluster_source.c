@@ -6,7 +6,10 @@
 #include "extender/pods/pending_demands.h"
 #include "lib/io/clock.h"
 
-enum { LONG_MS = 30000 }; /* kube-scheduler's back-off is 10 s at most */
+enum {
+    LONG_MS = 30000, /* kube-scheduler's back-off is 10 s at most */
+    GATE_TEXT_MAX = 8192,
+};
 
 static bool leads(void *ctx, char ret_leader[POD_SOURCE_LEADER_MAX])
 {
@@ -31,13 +34,40 @@ static bool find_demand(void *ctx, const char *uid, struct demand *ret_demand)
     return cluster_pods_find(c->pods, uid, ret_demand);
 }
 
+/* Its gate is closed. */
+static bool is_gated(enum gate_story story, struct pod_account *ret)
+{
+    ret->state = story == GATE_STORY_JUDGED ? NULL : "gated";
+    return story == GATE_STORY_WAITS || story == GATE_STORY_JUDGED;
+}
+
+static bool find_gated(struct cluster *c, const char *namespace,
+                       const char *name, struct pod_account *ret)
+{
+    return is_gated(gate_controller_explain(c->gate, namespace, name,
+                                            &ret->demand, &ret->text),
+                    ret);
+}
+
+static bool find_job(void *ctx, const struct snapshot *s, const char *namespace,
+                     const char *job, struct pod_account *ret)
+{
+    struct cluster *c = ctx;
+    (void)s;
+    return is_gated(gate_controller_explain_job(c->gate, namespace, job,
+                                                &ret->demand, &ret->text),
+                    ret);
+}
+
 /* It runs, and not where Biga would have put it. */
 static bool find(void *ctx, const struct snapshot *s, const char *namespace,
                  const char *name, struct pod_account *ret)
 {
-    const struct cluster *c = ctx;
+    struct cluster *c = ctx;
     cleanup_free char *refusal = NULL;
     (void)s;
+    if (find_gated(c, namespace, name, ret))
+        return true;
     if (!cluster_pods_find_unaccounted(c->pods, namespace, name, &ret->text))
         return false;
     ret->state = "unaccounted";
@@ -53,11 +83,16 @@ static bool find(void *ctx, const struct snapshot *s, const char *namespace,
 
 static void add_health(void *ctx, const struct allocation *a, struct str *out)
 {
-    const struct cluster *c = ctx;
+    struct cluster *c = ctx;
+    struct demand ignored;
+    cleanup_str struct str gate = STR_INIT(GATE_TEXT_MAX);
     cleanup_with(cluster_ps_pod) struct cluster_ps_pod *p =
         cluster_ps_find(c->ps, a->demand.namespace, a->demand.name);
     if (!p)
         return;
+    if (gate_controller_explain(c->gate, a->demand.namespace, a->demand.name,
+                                &ignored, &gate) == GATE_STORY_OPENED)
+        str_addf(out, "; %s", str_text(&gate));
     str_addf(out, "; the pod is %s", pod_state_name(p->state));
     if (p->reason[0])
         str_addf(out, ": %s%s%s", p->reason, p->message[0] ? ": " : "",
@@ -196,6 +231,7 @@ static const struct pod_source_ops ops = {
     .gauge = gauge,
     .find_demand = find_demand,
     .find = find,
+    .find_job = find_job,
     .find_unknown_key = find_unknown_key,
     .join_claims = join_claims,
     .add_health = add_health,
