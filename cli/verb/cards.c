@@ -25,15 +25,22 @@ static enum table_style state_style(const char *state)
                : STYLE_BAD;
 }
 
-static void add_pods(struct table *t, const cJSON *list)
+static void add_names(struct str *text, const char *what, const cJSON *list)
 {
-    cleanup_str struct str text = STR_INIT(TABLE_CELL_MAX);
     const cJSON *x;
     cJSON_ArrayForEach(x, list)
     {
-        str_addf(&text, "%s%s/%s", text.size ? ", " : "",
+        str_addf(text, "%s%s%s/%s", text->size ? ", " : "", what,
                  json_text(x, "namespace"), json_text(x, "name"));
     }
+}
+
+/* "ns/pod, claim ns/name" */
+static void add_users(struct table *t, const cJSON *card)
+{
+    cleanup_str struct str text = STR_INIT(TABLE_CELL_MAX);
+    add_names(&text, "", json_list(card, "pods"));
+    add_names(&text, "claim ", json_list(card, "claims"));
     table_add(t, str_text(&text));
 }
 
@@ -53,7 +60,30 @@ static void add_health(struct table *t, const cJSON *card)
     table_add_style(t, style, str_text(&text));
 }
 
-static void add_card(struct table *t, const cJSON *card, bool health)
+static bool is_by_claims(const cJSON *card)
+{
+    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(card, "claims"));
+}
+
+static bool any_by_claims(const cJSON *list)
+{
+    const cJSON *card;
+    cJSON_ArrayForEach(card, list)
+    {
+        if (is_by_claims(card))
+            return true;
+    }
+    return false;
+}
+
+/* Columns that are there for some cards only. */
+struct extra {
+    bool health; /* of a runtime that is watched */
+    bool book;   /* who gives it, where that differs */
+};
+
+static void add_card(struct table *t, const cJSON *card,
+                     const struct extra *extra)
 {
     table_add(t, json_text(card, "node"));
     table_add(t, json_text(card, "id"));
@@ -65,26 +95,36 @@ static void add_card(struct table *t, const cJSON *card, bool health)
     add_of(t, card, "freeMemoryMiB", "memoryMiB");
     table_add_style(t, state_style(json_text(card, "state")),
                     json_text(card, "state"));
-    add_pods(t, json_list(card, "pods"));
-    if (health)
+    add_users(t, card);
+    if (extra->book)
+        table_add(t, is_by_claims(card) ? "claims" : "pods");
+    if (extra->health)
         add_health(t, card);
 }
 
+enum { COLUMNS = 10, ALL_COLUMNS = COLUMNS + 2 };
+
 void cards_render(struct cli *c, const cJSON *list)
 {
-    static const struct table_column columns[] = {
+    struct table_column columns[ALL_COLUMNS] = {
         {"NODE", false}, {"CARD", false},      {"PCI", false},
         {"NUMA", true},  {"MODEL", false},     {"ARCH", false},
         {"CORES", true}, {"MEMORY MiB", true}, {"STATE", false},
-        {"PODS", false}, {"HEALTH", false},
+        {"PODS", false},
     };
-    bool health = cli_any(list, "health"); /* of a runtime that is watched */
+    const struct extra extra = {.health = cli_any(list, "health"),
+                                .book = any_by_claims(list)};
+    size_t n = COLUMNS;
     cleanup_table struct table t;
     const cJSON *card;
-    table_init_columns(&t, columns, ARRAY_LEN(columns) - !health);
+    if (extra.book)
+        columns[n++] = (struct table_column){"GIVEN TO", false};
+    if (extra.health)
+        columns[n++] = (struct table_column){"HEALTH", false};
+    table_init_columns(&t, columns, n);
     cJSON_ArrayForEach(card, list)
     {
-        add_card(&t, card, health);
+        add_card(&t, card, &extra);
     }
     table_sort(&t);
     cli_write_rows(c, &t, "There is no card.\n");
