@@ -11,6 +11,10 @@ static void head_render(struct cli *c, const cJSON *json)
     cli_line(c, "state    %s",
              json_true(json, "ready") ? "ready" : json_text(json, "reason"));
     cli_line(c, "binds    %.0f in flight", json_number(json, "bindsInFlight"));
+    const cJSON *gates = cJSON_GetObjectItemCaseSensitive(json, "gates");
+    if (gates)
+        cli_line(c, "gates    %.0f pods wait, %.0f are being opened",
+                 json_number(gates, "waiting"), json_number(gates, "opening"));
     str_add_c(&c->out, '\n');
 }
 
