@@ -11,9 +11,12 @@ static void say_pod(struct cli *c, const cJSON *answer)
 {
     const cJSON *pod = cJSON_GetObjectItemCaseSensitive(answer, "pod");
     const char *warning = json_text(answer, "warning");
+    const char *note = json_text(answer, "note");
     cli_line(c, "pod %s/%s is %s: %s", json_text(pod, "namespace"),
              json_text(pod, "name"), json_text(answer, "state"),
              json_text(answer, "summary"));
+    if (*note)
+        cli_line(c, "note: %s", note);
     if (*warning)
         cli_line(c, "warning: %s", warning);
 }
