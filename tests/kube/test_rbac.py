@@ -247,6 +247,13 @@ class Bench:
             self.api.delete_all("resourceslices", None,
                                 fieldSelector="spec.nodeName=" + name)
 
+    def claims_are_followed(self):
+        """Claims, templates and classes: nothing is asked before each is
+        listed."""
+        read = self.watch_anew()
+        self.wait("all is listed", lambda: read.call(
+            "GET", "/v1/cluster")["synced"])
+
     def nodes_are_followed(self):
         read = self.watch_anew()
         self.wait("they are ready", lambda: statuses(read)["node1"] ==
@@ -621,6 +628,14 @@ NEEDED_BY = {
         Bench.hosts_are_published,
     ("biga-extender", "resourceslices", "list"): Bench.slices_are_followed,
     ("biga-extender", "resourceslices", "watch"): Bench.slices_are_followed,
+    ("biga-extender", "resourceclaims", "list"): Bench.claims_are_followed,
+    ("biga-extender", "resourceclaims", "watch"): Bench.claims_are_followed,
+    ("biga-extender", "resourceclaimtemplates", "list"):
+        Bench.claims_are_followed,
+    ("biga-extender", "resourceclaimtemplates", "watch"):
+        Bench.claims_are_followed,
+    ("biga-extender", "deviceclasses", "list"): Bench.claims_are_followed,
+    ("biga-extender", "deviceclasses", "watch"): Bench.claims_are_followed,
     ("biga-extender", "nodes", "list"): Bench.nodes_are_followed,
     ("biga-extender", "nodes", "watch"): Bench.nodes_are_followed,
     ("biga-extender", "pods", "list"): Bench.pods_are_followed,
