@@ -256,6 +256,9 @@ class Bench:
 
     def nodes_are_followed(self):
         read = self.watch_anew()
+        # else one that is lost could be so in the list already
+        self.wait("all is listed", lambda: read.call(
+            "GET", "/v1/cluster")["synced"])
         self.wait("they are ready", lambda: statuses(read)["node1"] ==
                   "ready")
         fleet.set_ready(self.api, "node2", False)
