@@ -653,7 +653,8 @@ NEEDED_BY = {
 
 def needed(b, right, roles):
     """The check fails without the right, for lack of it, and passes with
-    it.  Who may not watch lists again and again, and may be in time."""
+    it.  Who may not watch lists again and again, and may be in time; that
+    it was refused to watch is told after what it has listed is known."""
     check = NEEDED_BY[right.key]
     with b.lacking(right, roles):
         try:
@@ -662,8 +663,9 @@ def needed(b, right, roles):
             assert right.refused(str(error)) or b.denied(), \
                 f"it failed, but of that nobody says: {error}"
         else:
-            assert right.verb == "watch" and b.denied(), \
+            assert right.verb == "watch", \
                 "it is not needed: all went well without"
+            wait_for("a program says that it was refused", b.denied)
     check(b)
 
 
