@@ -309,20 +309,20 @@ def allocation(t, c):
             user.create("pods", tenant_pod("probe", annotations=note),
                         dryRun="All")
         except ApiError as error:
-            return "only Biga's bind" in str(error)
+            return "only Biga writes" in str(error)
         return False
 
     wait_for("the other policy", in_force)
     with t.check("no user says that a pod has cards"):
         refused(lambda: user.create("pods", tenant_pod(
-            "forged", annotations=note)), "only Biga's bind")
+            "forged", annotations=note)), "only Biga writes")
         user.create("pods", tenant_pod("mine", annotations={"x": "y"}))
         refused(lambda: user.patch("pods", "default", "mine", {
-            "metadata": {"annotations": note}}), "only Biga's bind")
+            "metadata": {"annotations": note}}), "only Biga writes")
         refused(lambda: user.patch("pods", "default", "mine", {
             "metadata": {"annotations": note}}, sub="status"),
-            "only Biga's bind")
-        refused(lambda: bind(user, "mine", note), "only Biga's bind")
+            "only Biga writes")
+        refused(lambda: bind(user, "mine", note), "only Biga writes")
     with t.check("a pod that is not bound may still change its role"):
         for role in ("xpu", "host"):
             user.patch("pods", "default", "mine", {
@@ -336,7 +336,7 @@ def allocation(t, c):
         for other in (None, "", '{"cards":[]}'):
             refused(lambda value=other: user.patch("pods", "default", "mine", {
                 "metadata": {"annotations": {"biga.dev/allocation": value}}}),
-                "only Biga's bind")
+                "only Biga writes")
         for role in (None, "service"):
             refused(lambda value=role: user.patch("pods", "default", "mine", {
                 "metadata": {"labels": {"biga.dev/role": value}}}),

@@ -120,7 +120,7 @@ def test_forged(t, p, other):
         try:
             p.r.c.apply([mine])
         except RuntimeError as error:
-            assert "only Biga's bind writes it" in str(error), error
+            assert "only Biga writes it" in str(error), error
         else:
             raise AssertionError("it was taken")
     with t.check("without that policy another pod's is refused on the node"):
