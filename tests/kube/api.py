@@ -27,7 +27,8 @@ GROUPS = {
     "networkpolicies": "/apis/networking.k8s.io/v1",
     "roles rolebindings clusterroles clusterrolebindings":
         "/apis/rbac.authorization.k8s.io/v1",
-    "validatingadmissionpolicies validatingadmissionpolicybindings":
+    "validatingadmissionpolicies validatingadmissionpolicybindings "
+    "mutatingadmissionpolicies mutatingadmissionpolicybindings":
         "/apis/admissionregistration.k8s.io/v1",
     "customresourcedefinitions": "/apis/apiextensions.k8s.io/v1",
     "tokenreviews": "/apis/authentication.k8s.io/v1",
