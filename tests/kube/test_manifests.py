@@ -111,7 +111,8 @@ def manifests(t, c):
         with t.check(f"overlay {name} is taken by the API server"):
             overlays[name] = c.kubectl("kustomize", folder)
             t.note(f"{taken(c, overlays[name])} objects")
-    t.ok({"single", "ha", "lab"} <= set(overlays), "all overlays are there")
+    t.ok({"single", "ha", "lab", "gate"} <= set(overlays),
+         "all overlays are there")
 
     with t.check("overlay ha with all components is taken"):
         both = os.path.join(c.folder, "with-components")
