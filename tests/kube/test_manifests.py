@@ -101,6 +101,48 @@ def differences(a, b):
     return "\n".join(text)
 
 
+def doors(t, c, ha, gate):
+    """Each door brings what it needs, and nothing for the other one."""
+    names = {"biga-place", "biga-extender-gate"}
+
+    def of_gate(text):
+        return {key: obj for key, obj in objects(c, text).items()
+                if key[2] in names}
+    with t.check("the gate brings policies and rights, the other door none"):
+        assert not of_gate(ha), of_gate(ha)
+        got = of_gate(gate)
+        assert len(got) == 6, got
+        assert not differences(
+            objects(c, ha), {key: obj for key, obj in objects(c, gate).items()
+                             if key not in got})
+    with t.check("both doors: the gate is for namespaces that are labelled so"):
+        folder = os.path.join(c.folder, "both-doors")
+        os.makedirs(folder)
+        with open(os.path.join(folder, "kustomization.yaml"), "w",
+                  encoding="utf-8") as file:
+            json.dump({"resources": [os.path.relpath(os.path.join(
+                OVERLAYS, "gate"), folder)], "components": [os.path.relpath(
+                    os.path.join(COMPONENTS, "gate-namespaces"), folder)]},
+                file)
+        both = of_gate(c.kubectl("kustomize", folder))
+        selector = {"namespaceSelector": {"matchLabels": {
+            "biga.dev/door": "gate"}}}
+        for kind in ("Mutating", "Validating"):
+            binding = both[(kind + "AdmissionPolicyBinding", "",
+                            "biga-place")]
+            assert binding["spec"]["matchResources"] == selector, binding
+        diff = differences(both, of_gate(rendered('door="both"')))
+        assert not diff, diff
+    with t.check("the gate is refused where policies do not mutate yet"):
+        for version, ok in (("1.35.9", False), ("1.36.0", True)):
+            code, _, err = helm("template", "biga",
+                                os.path.join(DEPLOY, "chart"),
+                                "--kube-version", version,
+                                "--set-json", 'door="gate"')
+            assert (code == 0) == ok, err
+            assert ok or "the gate needs Kubernetes 1.36" in err, err
+
+
 def manifests(t, c):
     crds(c)
     c.ensure_namespace("biga-system")
@@ -131,13 +173,15 @@ def manifests(t, c):
                      "--card-file="):
             assert word in text, f"no {word}"
 
-    with t.check("the chart renders what overlay ha gives"):
-        chart = objects(c, rendered())
-        overlay = objects(c, overlays["ha"])
-        # whose namespace it is installed into is helm's business
-        del overlay[("Namespace", "", "biga-system")]
-        diff = differences(overlay, chart)
-        assert not diff, diff
+    for name, sets in (("ha", ()), ("gate", ('door="gate"',))):
+        with t.check(f"the chart renders what overlay {name} gives"):
+            chart = objects(c, rendered(*sets))
+            overlay = objects(c, overlays[name])
+            # whose namespace it is installed into is helm's business
+            del overlay[("Namespace", "", "biga-system")]
+            diff = differences(overlay, chart)
+            assert not diff, diff
+    doors(t, c, overlays["ha"], overlays["gate"])
     with t.check("the chart with every setting changed is taken"):
         text = rendered(
             "tls.enabled=false", "monitoring.enabled=true",
