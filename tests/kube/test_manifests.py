@@ -332,6 +332,8 @@ def admission(t, c):
 def allocation(t, c):
     """Only the extender says what a pod was given."""
     note = {"biga.dev/allocation": "{}"}
+    c.kubectl("apply", "--server-side", "-f",
+              os.path.join(COMPONENTS, "gate", "rbac.yaml"))
     user = c.user("tenant", "tenant", ["system:masters"])
     extender = c.api.as_token(
         c.api.token_request("biga-system", "biga-extender"), c.ca)
@@ -388,6 +390,39 @@ def allocation(t, c):
                 "must stay")
         user.patch("pods", "default", "mine", {
             "metadata": {"annotations": {"x": None}, "labels": {"a": "b"}}})
+    with t.check("the extender says it as it opens the gate, and again"):
+        gated = tenant_pod("gated")
+        gated["spec"]["schedulingGates"] = [{"name": "biga.dev/place"}]
+        user.create("pods", gated)
+        refused(lambda: extender.patch("pods", "default", "gated", {
+            "metadata": {"annotations": note}}, sub="status"),
+            "only Biga writes")
+        opened = extender.patch("pods", "default", "gated", {
+            "metadata": {"annotations": note}, "spec": {
+                "schedulingGates": [], "affinity": {"nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {
+                        "nodeSelectorTerms": [{"matchFields": [{
+                            "key": "metadata.name", "operator": "In",
+                            "values": ["node-a"]}]}]}}}}})
+        assert opened["metadata"]["annotations"] == note, opened
+        assert not opened["spec"].get("schedulingGates"), opened
+        for other in ({"biga.dev/allocation": None}, note):
+            extender.patch("pods", "default", "gated", {
+                "metadata": {"annotations": other}})
+        refused(lambda: user.patch("pods", "default", "gated", {
+            "metadata": {"annotations": {"biga.dev/allocation": None}}}),
+            "only Biga writes")
+    with t.check("once it is bound, whoever binds it, that stays"):
+        bind(user, "gated", {})
+        refused(lambda: extender.patch("pods", "default", "gated", {
+            "metadata": {"annotations": {"biga.dev/allocation": None}}}),
+            "only Biga writes")
+    with t.check("whoever may update a pod may open its gate"):
+        gated["metadata"]["name"] = "theirs"
+        user.create("pods", gated)
+        got = user.patch("pods", "default", "theirs", {
+            "spec": {"schedulingGates": []}})
+        assert not got["spec"].get("schedulingGates"), got
     with t.check("other pods are bound by whoever may"):
         other = tenant_pod("other")
         del other["metadata"]["labels"]
