@@ -170,7 +170,7 @@ def manifests(t, c):
         text = c.kubectl("kustomize", both)
         taken(c, text)
         for word in ("kind: ServiceMonitor", "kind: PrometheusRule",
-                     "--card-file="):
+                     "--card-file=", "--claims"):
             assert word in text, f"no {word}"
 
     for name, sets in (("ha", ()), ("gate", ('door="gate"',))):
