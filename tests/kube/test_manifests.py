@@ -184,6 +184,7 @@ def manifests(t, c):
     doors(t, c, overlays["ha"], overlays["gate"])
     with t.check("the chart with every setting changed is taken"):
         text = rendered(
+            'door="both"', "claims=true",
             "tls.enabled=false", "monitoring.enabled=true",
             "networkPolicy.enabled=false", "extender.replicas=1",
             'extender.policy={"quotas":[]}', "extender.maxCandidates=0",
@@ -196,18 +197,20 @@ def manifests(t, c):
         for word in ("--plain-http=anywhere", "--policy=", "--card-file=",
                      "--max-candidates=0", "--lease=10s", "a/leaf,a/spine",
                      "--gpu-resources=a.b/gpu", "kind: PrometheusRule",
+                     "--claims",
                      "{{ $labels.route }}"):
             assert word in text, f"no {word}"
         for word in ("NetworkPolicy", "PodDisruptionBudget", "--tls-cert"):
             assert word not in text, f"there is {word}"
     with t.check("the chart refuses values that it does not know"):
         for wrong in ("extender.replicas=0", "extender.replica=2",
-                      'extender.fresh="soon"', "tls.enabled=\"yes\""):
+                      'extender.fresh="soon"', "tls.enabled=\"yes\"",
+                      'door="back"', 'claims="no"'):
             code, _, err = helm("template", "biga",
                                 os.path.join(DEPLOY, "chart"),
                                 "--kube-version", "1.37.1",
                                 "--set-json", wrong)
-            key = wrong.split("=", maxsplit=1)[0].split(".")[1]
+            key = wrong.split("=", maxsplit=1)[0].split(".")[-1]
             assert code != 0 and key in err, f"{wrong}: {err}"
 
     c.kubectl("apply", "--server-side", "-f", "-", stdin=overlays["ha"])
