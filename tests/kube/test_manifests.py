@@ -72,7 +72,8 @@ def crds(c):
              "servicemonitors"),
             ("monitoring.coreos.com", "v1", "PrometheusRule",
              "prometheusrules"),
-            ("kubeflow.org", "v2beta1", "MPIJob", "mpijobs")):
+            ("kubeflow.org", "v2beta1", "MPIJob", "mpijobs"),
+            ("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets")):
         c.apply([{
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
