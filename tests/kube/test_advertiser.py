@@ -187,7 +187,7 @@ def changing(c, host):
         before, pool = pool, host.wait_published(but=pool)
         assert pool[0] > before[0], (before, pool)
         wait_for("old slices are gone", lambda: len(host.slices()) ==
-                 (n + 2) // 128 + 1)
+                 (n + 2) // 64 + 1)
     wait_for("the reader has seen the last", lambda: reader.check() and
              reader.seen[-1] == pool)
     reader.ended = True
