@@ -1,4 +1,5 @@
 """Every host whose topology we can print as ResourceSlices."""
+import copy
 import glob
 import json
 import os
@@ -27,6 +28,15 @@ def slices(node, *how):
     if got.returncode:
         raise RuntimeError(f"biga-advertiser {' '.join(how)}: {got.stderr}")
     return json.loads(got.stdout)["items"]
+
+
+def timeless(spec):
+    """Without the times that the API server gives taints."""
+    spec = copy.deepcopy(spec)
+    for device in spec.get("devices", ()):
+        for taint in device.get("taints", ()):
+            assert taint.pop("timeAdded"), taint
+    return spec
 
 
 def shipped():
