@@ -229,6 +229,13 @@ def healing(c, wiped, edited):
             edited.slices()[0]["spec"]["devices"][0]["name"] != "foreign")
     wait_for("the log says who", lambda: "edited=1 added=0 by=kubectl-edit" in
              edited.program.text())
+    obj = edited.slices()[0]
+    devices = obj["spec"]["devices"]
+    assert all(d.pop("taints") for d in devices), devices
+    c.api.patch("resourceslices", None, name, {"spec": {"devices": devices}})
+    at_once(edited, "the taints are back", lambda: all(
+        d.get("taints") for d in edited.slices()[0]["spec"]["devices"]))
+    edited.wait_published()
     surplus = edited.slices()[0]
     surplus["metadata"] = {"name": edited.name + "-surplus"}
     c.api.create("resourceslices", surplus)
