@@ -43,12 +43,12 @@ def differences(a, b, where="spec"):
     return [] if a == b else [f"{where}: {a!r} became {b!r}"]
 
 
-def all_stored(api, hosts):
+def all_stored(api, hosts, prefix="", more=()):
     """Try every host of {name: arguments}; how many slices there were."""
     bad, n = [], 0
     for shape, how in hosts.items():
         try:
-            items = shapes.slices(node_name(shape), *how)
+            items = shapes.slices(node_name(prefix + shape), *how, *more)
             stored(api, items)
             n += len(items)
         except (ApiError, AssertionError, RuntimeError) as error:
@@ -113,6 +113,9 @@ def main():
 
         with t.check("every shape that we ship is accepted and comes back"):
             t.note(f"{all_stored(c.api, shapes.shipped())} slices")
+        with t.check("and so it is where claims get the cards"):
+            n = all_stored(c.api, shapes.shipped(), "by-", ["--claims"])
+            t.note(f"{n} slices")
 
         big = shapes.crowded(c.path("crowded.host"), 300)
         back = []
