@@ -55,10 +55,10 @@ class Beats:
                     pass  # the API server is away
 
 
-def publish(api, node, boot=shapes.BOOT, generation=1, lost=()):
+def publish(api, node, boot=shapes.BOOT, generation=1, lost=(), more=()):
     """The slices of a host, over those that are there.  lost: cards of it
-    that do not answer."""
-    for item in shapes.slices(node, "--hostfile", SHAPE):
+    that do not answer; more: arguments of the advertiser."""
+    for item in shapes.slices(node, "--hostfile", SHAPE, *more):
         for device in item["spec"]["devices"]:
             if device["name"] in lost:
                 device["attributes"]["biga.dev/healthy"] = {"bool": False}
