@@ -15,7 +15,8 @@ from api import Api, ApiError, path, write_private
 from cluster import HERE, ROOT, certs
 from proc import free_port, wait_for
 
-BASE = os.path.join(ROOT, "deploy", "kustomize", "base")
+KUSTOMIZE = os.path.join(ROOT, "deploy", "kustomize")
+BASE = os.path.join(KUSTOMIZE, "base")
 MANIFESTS = ("namespaces", "rbac-extender", "rbac-advertiser", "rbac-reader",
              "admission", "classes")
 SERVICE = "biga-extender.biga-system.svc"
@@ -55,10 +56,11 @@ class Lab:
         return self.c.path("biga-pki", *parts)
 
     # --- what an administrator does once -----------------------------------
-    def install(self):
-        """Namespaces, identities, rights and classes, from deploy/; keys
-        and certificates."""
+    def install(self, *more):
+        """Namespaces, identities, rights and classes, from deploy/, and
+        more of its files; keys and certificates."""
         files = [os.path.join(BASE, name + ".yaml") for name in MANIFESTS]
+        files += [os.path.join(KUSTOMIZE, name) for name in more]
         self.c.kubectl("apply", "--server-side",
                        *[word for file in files for word in ("-f", file)])
         # As a leader leaves it that has ended cleanly.  Where there is none,
