@@ -359,25 +359,41 @@ class Cluster:
 
         Ends the one before, if any.  Its metrics: scheduler_metrics().
         """
-        if self.scheduler is not None:
-            self.scheduler.stop()
         file = write_private(
             self.path("scheduler.yaml"),
             json.dumps(config or self.scheduler_config(), indent=2) + "\n")
+        # as deploy/README.md says
+        return self._run_scheduler(["--config=" + file, *args], {
+            "HTTP2_READ_IDLE_TIMEOUT_SECONDS": "3",
+            "HTTP2_PING_TIMEOUT_SECONDS": "2"})
+
+    def start_stock_scheduler(self, qps=None, args=()):
+        """kube-scheduler as it is where nobody may configure it: no --config,
+        no environment; ready.
+
+        Ends the one before, if any.  It does not elect a leader, so that it
+        works at once after a kill.  qps: as in scheduler_config().
+        """
+        more = [f"--kube-api-qps={qps}", f"--kube-api-burst={qps * 2}"] \
+            if qps else []
+        return self._run_scheduler([
+            "--kubeconfig=" + self.path("scheduler.kubeconfig"),
+            "--leader-elect=false", *more, *args])
+
+    def _run_scheduler(self, args, env=None):
+        if self.scheduler is not None:
+            self.scheduler.stop()
         user = self.path("scheduler.kubeconfig")
         argv = [
-            self._program("kube-scheduler"), "--config=" + file,
+            self._program("kube-scheduler"), *args,
             "--authentication-kubeconfig=" + user,
             "--authorization-kubeconfig=" + user,
             "--bind-address=127.0.0.1",
             f"--secure-port={self.ports['scheduler']}",
-            "--cert-dir=" + self._pki("scheduler"), *args]
+            "--cert-dir=" + self._pki("scheduler")]
         if self.features:
             argv.append("--feature-gates=" + gates(self.features))
-        # as deploy/README.md says
-        self.scheduler = self.process("scheduler", argv, env={
-            "HTTP2_READ_IDLE_TIMEOUT_SECONDS": "3",
-            "HTTP2_PING_TIMEOUT_SECONDS": "2"}).start()
+        self.scheduler = self.process("scheduler", argv, env=env).start()
         wait_for("kube-scheduler is ready", self._scheduler_ready)
         return self.scheduler
 

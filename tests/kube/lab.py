@@ -296,11 +296,11 @@ class Lab:
 
     def up(self, nodes=16, replicas=2, say=lambda text: None,
            shapes="dell-xe9680-bf3", gpus=8, cpu=224, extender=(),
-           advertiser=(), qps=None):
+           advertiser=(), qps=None, stock=False):
         """All of it, ready to schedule; each Node has so many GPUs and
         CPUs as one of the shape has, and four are on a leaf switch.
         extender, advertiser: their arguments; qps: the scheduler's limit
-        of calls."""
+        of calls; stock: it is as it comes, and does not know of Biga."""
         self.install()
         say("namespaces, rights and classes are there")
         fabric = fleet.leaves(fleet.names("host", nodes))
@@ -315,9 +315,14 @@ class Lab:
                                *advertiser)
         self.wait_slices(nodes, by=hosts)
         say(f"{nodes} simulated hosts publish")
-        self.start_service()
+        if not stock:
+            self.start_service()
         leader = self.leader()
         say(f"{leader.name} binds")
-        self.start_scheduler(qps=qps)
-        say("kube-scheduler asks it")
+        if stock:
+            self.c.start_stock_scheduler(qps)
+            say("kube-scheduler runs as it comes")
+        else:
+            self.start_scheduler(qps=qps)
+            say("kube-scheduler asks it")
         return self
