@@ -6,13 +6,16 @@ import contextlib
 import copy
 import itertools
 import json
+import os
 import time
 
+import claims
 import fleet
+import gates
 import pool
 from api import Api, ApiError
 from check import Checks
-from lab import Lab
+from lab import ROOT, Lab
 from proc import wait_for
 from test_cluster import (SHAPE, Beats, Scheduler, allocations, beat,
                           host_pod, publish, statuses, xpu_pod)
@@ -21,15 +24,20 @@ ACCOUNT = "system:serviceaccount:biga-system:"
 EXTENDER, ADVERTISER = ACCOUNT + "biga-extender", ACCOUNT + "biga-advertiser"
 READER = "system:serviceaccount:default:reader"
 OPERATOR = "system:serviceaccount:default:operator"
-# the roles of deploy/kustomize/base, and who has them here
+# the roles of deploy/kustomize/base and its component gate, and who has them
+# here
 ROLES = {("biga-system", "biga-extender-election"): EXTENDER,
          ("biga-nodes", "biga-extender-heartbeats"): EXTENDER,
          ("biga-nodes", "biga-advertiser-heartbeats"): ADVERTISER,
          (None, "biga-extender"): EXTENDER,
+         (None, "biga-extender-gate"): EXTENDER,
          (None, "biga-advertiser"): ADVERTISER,
          (None, "biga-reader"): READER,
          (None, "biga-operator"): OPERATOR}
 NODES = ["node1", "node2"]
+CLAIMS = "node3"  # its cards are given by claims
+GATE = os.path.join(ROOT, "deploy", "kustomize", "components", "gate",
+                    "rbac.yaml")
 # seconds between two writes of one Event (extender/leader/events.h)
 PAUSE = 60
 APART = 10  # seconds; a right is taken and given back in less
@@ -145,10 +153,14 @@ class Bench:
                 "name": account, "namespace": "default"}})
             self.lab.bind(f"system:serviceaccount:default:{account}", role,
                           cluster=True)
-        fleet.add_nodes(self.api, NODES + ["adv"])
-        self.beats = Beats(self.api, NODES)
+        self.c.kubectl("apply", "--server-side", "-f", GATE)
+        fleet.add_nodes(self.api, NODES + [CLAIMS, "adv"])
+        self.beats = Beats(self.api, NODES + [CLAIMS])
         for node in NODES:
             publish(self.api, node)
+        publish(self.api, CLAIMS, more=["--claims"])
+        self.api.create("resourceclaimtemplates", claims.template(
+            "card", claims.requests(n_gpus=0)))
         self.leader = self.lab.extender("leader", "--fresh=1m")
         self.lab.leader()
         self.watcher = self.lab.extender("watcher", "--fresh=1m", start=False)
@@ -317,6 +329,42 @@ class Bench:
         try:
             self.need(self.scheduler.bind(pod, node))
             assert fleet.allocation(self.api.get("pods", "default", name))
+        finally:
+            self.drop(name)
+
+    def gate_is_opened(self, pod):
+        """Whether the extender has planned a new pod."""
+        name = pod["metadata"]["name"]
+        self.api.create("pods", pod)
+        try:
+            self.wait("its gate is open", lambda: fleet.allocation(
+                self.api.get("pods", "default", name)))
+        finally:
+            self.drop(name)
+
+    def gates_are_opened(self):
+        self.gate_is_opened(gates.by_gate(host_pod(self.name("gated"))))
+
+    def claims_are_pinned(self):
+        """The claim that Kubernetes' controller has made goes."""
+        pod = claims.gated(claims.pod(self.name("claims"), "card"))
+        pod["metadata"]["labels"] = {"biga.dev/role": "host"}
+        self.gate_is_opened(pod)
+
+    def claims_without_pins_go(self):
+        pod = claims.gated(claims.pod(self.name("claims"), "card"),
+                           "test.example/later")
+        pod["metadata"]["labels"] = {"biga.dev/role": "host"}
+        name = pod["metadata"]["name"]
+        self.api.create("pods", pod)
+        try:
+            first = self.wait("it has its claim", lambda: self.api.get(
+                "pods", "default", name)["status"]["resourceClaimStatuses"][0][
+                    "resourceClaimName"])
+            self.api.patch("pods", "default", name, {"spec": {
+                "schedulingGates": [{"name": claims.GATE}]}})
+            self.wait("it is gone", lambda: not self.api.maybe(
+                "resourceclaims", "default", first))
         finally:
             self.drop(name)
 
@@ -600,6 +648,11 @@ NEEDED_BY = {
         Bench.pairs_tell_of_their_xpu_pods,
     ("biga-extender", "pods/eviction", "create"):
         Bench.pods_of_lost_cards_are_evicted,
+    ("biga-extender-gate", "pods", "patch"): Bench.gates_are_opened,
+    ("biga-extender-gate", "resourceclaims", "create"):
+        Bench.claims_are_pinned,
+    ("biga-extender-gate", "resourceclaims", "delete"):
+        Bench.claims_without_pins_go,
     ("biga-extender", "events", "create"): Bench.events_are_written,
     ("biga-extender", "tokenreviews", "create"): Bench.readers_are_known,
     ("biga-extender", "subjectaccessreviews", "create"):
