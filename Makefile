@@ -224,6 +224,12 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(TEST_LIBS)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(TEST_SOME)
 
+# what tests in a cluster drive
+$(BUILD)/judges/%: $(BUILD)/obj/tests/kube/%.o $(TEST_LIBS)
+	@mkdir -p $(dir $@)
+	$(call say,LINK,$@)
+	$(Q)$(link) $(TEST_SOME)
+
 # what tests of cards drive
 $(BUILD)/cards/%: $(BUILD)/obj/tests/cards/%.o $(TEST_LIBS)
 	@mkdir -p $(dir $@)
@@ -248,7 +254,7 @@ test-e2e: programs man
 
 # Kubernetes is built once, which takes minutes, and says so.  Where there is
 # no Go (status 77) the tests are skipped, with the reason.
-test-kube: programs $(BUILD)/bench/bench_reflector
+test-kube: programs $(BUILD)/bench/bench_reflector $(BUILD)/judges/fit
 	@scripts/setup --kube
 	@for what in '' helm; do \
 	    tests/kube/binaries $$what >/dev/null || [ $$? = 77 ] || exit 1; done
