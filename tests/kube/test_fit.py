@@ -137,3 +137,167 @@ def pod(r, name):
         spec["resources"] = {"requests": {"cpu": "10", "memory": "20Gi"}}
     return {"metadata": {"name": name, "namespace": "default"},
             "spec": {"terminationGracePeriodSeconds": 0, **spec}}
+
+
+# --- what Biga says ----------------------------------------------------------
+class Judge:
+    """tests/kube/fit.c, told all that is in the cluster."""
+
+    def __init__(self, api):
+        target = os.path.join(os.environ.get("BIGA_BUILD", "build"),
+                              "judges", "fit")
+        subprocess.run(["make", "-s", target], cwd=ROOT, check=True)
+        self.api = api
+        self.child = subprocess.Popen(
+            [os.path.join(ROOT, target)], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True)
+
+    def tell(self, *words):
+        self.child.stdin.write(" ".join(words) + "\n")
+        self.child.stdin.flush()
+
+    def line(self):
+        got = self.child.stdout.readline()
+        assert got, f"it ended with {self.child.wait()}"
+        return got.rstrip("\n")
+
+    def look(self):
+        for kind, namespace in (("nodes", None), ("pods", "default")):
+            for obj in self.api.list(kind, namespace):
+                self.tell(kind[:-1], json.dumps(obj))
+
+    def nodes(self, obj):
+        """{node: "ok", or what it lacks}, and Biga's line about all."""
+        self.look()
+        self.tell("judge", json.dumps(obj))
+        found = {}
+        while "\t" in (line := self.line()):
+            node, text = line.split("\t")
+            found[node] = text
+        assert self.line() == ""
+        return found, line
+
+    def pin(self, obj, node):
+        self.tell("pin", node, json.dumps(obj))
+        return json.loads(self.line())
+
+    def end(self):
+        self.child.stdin.close()
+        assert self.child.wait() == 0
+
+
+def counts(text):
+    """{reason: nodes} of a line of kube-scheduler's, or of Biga's."""
+    text = re.split(r"\. |\.$", text.split("nodes are available: ")[1])[0]
+    found = collections.Counter()
+    for part in text.split(", "):
+        n, reason = part.split(" ", 1)
+        found[re.sub(r" \{.*\}", "", reason)] += int(n)
+    return found
+
+
+# --- what kube-scheduler does -------------------------------------------------
+def outcome(api, name):
+    """(node, None), or (None, why not), once it has looked."""
+    def looked():
+        obj = api.get("pods", "default", name)
+        if obj["spec"].get("nodeName"):
+            return obj["spec"]["nodeName"], None
+        for c in obj["status"].get("conditions", []):
+            if c["type"] == "PodScheduled" and \
+                    c["reason"] == "Unschedulable":
+                return None, c["message"]
+        raise AssertionError(f"{name}: kube-scheduler has not looked yet")
+    return wait_for("kube-scheduler looks", looked, every=0.05)
+
+
+def drop(api, name):
+    api.delete("pods", "default", name, gracePeriodSeconds=0)
+
+
+def agree(judge, made, said):
+    """One free pod; True when it was bound."""
+    fits, line = said
+    node, why = outcome(judge.api, made["metadata"]["name"])
+    if node:
+        assert fits[node] == "ok", f"bound to {node}: {fits[node]}"
+        return True
+    assert "ok" not in fits.values(), f"{fits}: refused: {why}"
+    if "matchFields" not in json.dumps(made["spec"].get("affinity", {})):
+        assert counts(why) == counts(line), f"{line}\n{why}"
+    return False
+
+
+def pinned(judge, wanted, node, fits):
+    """The same pod behind a gate, pinned to a node and let go."""
+    api, name = judge.api, wanted["metadata"]["name"] + "-" + node
+    made = api.create("pods", {
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {**wanted["spec"], "schedulingGates": [{"name": GATE}]}})
+    api.patch("pods", "default", name, {"spec": {
+        "affinity": judge.pin(made, node), "schedulingGates": None}})
+    got, why = outcome(api, name)
+    if got:
+        assert got == node, f"{name}: bound to {got}"
+        assert fits[node] == "ok", f"{name}: bound: {fits[node]}"
+    else:
+        assert fits[node] != "ok", f"{name}: refused: {why}"
+        drop(api, name)
+    return bool(got)
+
+
+def compare(t, judge, r):
+    api, n = judge.api, collections.Counter()
+    for i in range(PODS):
+        wanted = pod(r, f"p{i}")
+        fits, line = judge.nodes(wanted)
+        for node in r.sample(sorted(fits), 2):
+            n["bound to the pin" if pinned(judge, wanted, node, fits)
+              else "refused at the pin"] += 1
+            fits, line = judge.nodes(wanted)
+        made = api.create("pods", wanted)
+        if agree(judge, made, (fits, line)):
+            n["bound"] += 1
+        else:
+            n["refused"] += 1
+            for reason in counts(line):
+                n[reason] += 1
+            drop(api, made["metadata"]["name"])
+    t.note(", ".join(f"{count} {what}" for what, count in n.most_common()))
+    for what in ("bound", "refused", "bound to the pin",
+                 "refused at the pin"):
+        assert n[what] >= PODS / 20, f"too few were {what}"
+
+
+def main():
+    with pool.cluster() as c:
+        t = Checks(c.log_ends)
+        fleet_of(c.api)
+        c.start_scheduler({"apiVersion": "kubescheduler.config.k8s.io/v1",
+                           "kind": "KubeSchedulerConfiguration",
+                           "clientConnection": {
+                               "kubeconfig": c.path("scheduler.kubeconfig")}})
+        judge = Judge(c.api)
+        with t.check(f"{PODS} pods are judged as kube-scheduler does, and "
+                     "pinned"):
+            compare(t, judge, random.Random(SEED))
+        with t.check("a pod that is pinned already stays so"):
+            free = [n for n, text in judge.nodes(fleet.pod("last"))[0].items()
+                    if text == "ok"]
+            assert len(free) > 1, free
+            last = fleet.pod("last", schedulingGates=[{"name": GATE}])
+            made = c.api.create("pods", last)
+            for node in free[:2]:
+                made = c.api.patch("pods", "default", "last", {"spec": {
+                    "affinity": judge.pin(made, node)}})
+                fits, _ = judge.nodes(made)
+                assert [n for n in fits if fits[n] == "ok"] == (
+                    free[:1] if node == free[0] else []), fits
+            again = judge.pin(made, free[0])
+            assert again == made["spec"]["affinity"], again
+        judge.end()
+        t.finish()
+
+
+if __name__ == "__main__":
+    main()
