@@ -172,3 +172,240 @@ def consumed(result):
     """{qualified name: amount} that a result takes of a device."""
     return {name if "/" in name else f"{result['driver']}/{name}": amount(v)
             for name, v in result.get("consumedCapacity", {}).items()}
+
+
+# --- the reader ---------------------------------------------------------------
+class Book:
+    def __init__(self, pods, claims, slices):
+        self.devices = published(slices)
+        self.pods = [Pod(p) for p in pods]
+        self.claims = [Claim(c) for c in claims]
+        self.faults, self.settled = [], True
+        # {hardware: [(Claim, result, Device)]}, {hardware: [Pod]}
+        self.in_claims = defaultdict(list)
+        self.cards, self.gpus = defaultdict(list), defaultdict(list)
+        self.at = {}  # {hardware: Device}, Biga's own where there are two
+        for d in self.devices.values():
+            if d.key not in self.at or d.driver == CARDS:
+                self.at[d.key] = d
+        self._enter()
+
+    def say(self, kind, text):
+        self.faults.append(Fault(kind, text))
+
+    def _enter(self):
+        pools = {name[:2] for name in self.devices}
+        for claim in self.claims:
+            for r in claim.results:
+                name = r["driver"], r["pool"], r["device"]
+                if name in self.devices:
+                    d = self.devices[name]
+                    self.in_claims[d.key].append((claim, r, d))
+                elif name[:2] in pools:
+                    self.say(UNKNOWN, f"{claim.who} has {name}, which its "
+                             "pool has not")
+        for pod in self.pods:
+            if not pod.got:
+                continue
+            # an xPU pod's allocation names the GPUs of its host pod, too
+            parts = [(c, self.cards) for c in pod.got["cards"]]
+            if pod.got["pod"]["role"] == "host":
+                parts += [(g, self.gpus) for g in pod.got["gpus"]]
+            for device, where in parts:
+                name = CARDS, pod.got["node"], device["id"]
+                if name in self.devices:
+                    where[self.devices[name].key].append(pod)
+                elif name[:2] in pools:
+                    self.say(UNKNOWN, f"{pod.who} has {device['id']}, which "
+                             f"{pod.got['node']} has not")
+
+    def judge(self, settled=True):
+        """[Fault]; settled: nothing is on its way, so that gates that are
+        partly open stay so, and who is planned has what is planned."""
+        self.settled = settled
+        for key in {*self.in_claims, *self.cards, *self.gpus}:
+            self._device(key)
+        for pod in self.pods:
+            self._agrees(pod)
+        if settled:
+            self._gates()
+        return self.faults
+
+    def _device(self, key):
+        d = self.at[key]
+        claims = {id(c): c for c, *_ in self.in_claims[key]}.values()
+        shared = all(dev.shared for *_, dev in self.in_claims[key])
+        if len(self.in_claims[key]) > 1 and not shared:
+            self.say(TWICE, f"{d} is in " + " and in ".join(
+                c.who for c, *_ in self.in_claims[key]))
+        for pod in self.gpus[key]:
+            self._against(pod, claims, d)
+        if len({p.uid for p in self.gpus[key]}) > 1:
+            self.say(TWICE, f"{d} is in the allocations of " + " and ".join(
+                p.who for p in self.gpus[key]))
+        if self.cards[key] or d.kind == "card":
+            self._card(key, d, claims)
+
+    def _planned(self, pod):
+        """It has the device only once its claim has: until kube-scheduler
+        has looked at it, another's claim may, and it is planned anew."""
+        return bool(pod.claims) and not pod.node and not self.settled
+
+    def _may_lose(self, members):
+        """The card is a planned claim's yet; nobody goes there before it."""
+        return any(map(self._planned, members)) and not any(
+            p.got["pod"]["role"] == "xpu" and not p.claims for p in members)
+
+    def _against(self, pod, claims, d):
+        if self._planned(pod):
+            return
+        for claim in claims:
+            if not claim.is_of(pod):
+                self.say(BOTH, f"{d} is in {claim.who} and in the allocation "
+                         f"of {pod.who}")
+
+    def _card(self, key, d, claims):
+        pairs = defaultdict(list)
+        for pod in self.cards[key]:
+            pairs[pod.pair].append(pod)
+        mates = {pair: {id(c) for c in claims if any(
+            c.is_of(p) for p in members)} for pair, members in pairs.items()}
+        for pair, members in pairs.items():
+            for claim in claims:
+                if not mates[pair] and not self._may_lose(members):
+                    self.say(BOTH, f"{d} is in {claim.who} and in the "
+                             f"allocation of {members[0].who}, which has no "
+                             "claim of it")
+            # kube-scheduler allocates the claims of a pod when it binds it
+            comes = any(p.claims and not p.node for p in members)
+            if d.by_claims and not mates[pair] and not comes:
+                self.say(BOOK, f"{d} is given by claims, and {members[0].who} "
+                         "has it without one")
+        if d.for_pods and claims:
+            self.say(BOOK, f"{d} is given by allocations, and "
+                     f"{next(iter(claims)).who} has it")
+        self._room(key, d, pairs, mates)
+        users = len(pairs) + len([
+            c for c in claims if not any(id(c) in m for m in mates.values())])
+        alone = [p.who for p in self.cards[key] if p.got["need"]["exclusive"]]
+        if alone and users > 1:
+            self.say(CLOSED, f"{d} is exclusively {alone[0]}'s, and {users} "
+                     "are on it")
+
+    def _room(self, key, d, pairs, mates):
+        """What claims and pairs without one take of a card, and what pairs
+        take of their claims."""
+        takes = defaultdict(Fraction)
+        for _, result, _ in self.in_claims[key]:
+            for name, n in consumed(result).items():
+                takes[name] += n
+        for pair, members in pairs.items():
+            wants = self._wants(members)
+            if not mates[pair]:
+                for name, n in wants.items():
+                    takes[name] += n
+                continue
+            holds, whole = defaultdict(Fraction), False
+            for claim, result, device in self.in_claims[key]:
+                if id(claim) in mates[pair]:
+                    whole = whole or not device.shared
+                    for name, n in consumed(result).items():
+                        holds[name] += n
+            for name, n in wants.items():
+                if not whole and n > holds[name]:
+                    self.say(OVER, f"{d}: pair {pair} takes {n} of {name}, "
+                             f"its claims have {holds[name]}")
+        for name, n in takes.items():
+            if name in d.room and n > d.room[name]:
+                self.say(OVER, f"{d}: {n} of {d.room[name]} of {name} are "
+                         "given: " + ", ".join(
+                             [c.who for c, *_ in self.in_claims[key]] +
+                             [p.who for p in self.cards[key]]))
+
+    @staticmethod
+    def _wants(members):
+        """What a pair takes of each of its cards: its xPU pods' shares, at
+        least what its host pod keeps free for them."""
+        xpus = [p for p in members if p.got["pod"]["role"] != "host"]
+        hosts = [p for p in members if p.got["pod"]["role"] == "host"]
+        return {name: max([sum(getattr(p, what) for p in xpus)] +
+                          [getattr(p, what) for p in hosts])
+                for name, what in ((CORES, "cores"), (MEMORY, "memory"))}
+
+    def _agrees(self, pod):
+        if pod.over:
+            return
+        mine = [(c, r, d) for key in self.in_claims.values()
+                for c, r, d in key if c.is_of(pod)]
+        if pod.got:
+            if pod.got["pod"].get("uid") not in ("", pod.uid):
+                self.say(ELSEWHERE, f"{pod.who} has the allocation of uid "
+                         f"{pod.got['pod'].get('uid')}")
+            if pod.node not in (None, pod.got["node"]):
+                self.say(ELSEWHERE, f"{pod.who} is on {pod.node}, its "
+                         f"allocation on {pod.got['node']}")
+        node = pod.node or (pod.got or {}).get("node")
+        planned = {key for key in {*self.cards, *self.gpus} if any(
+            p is pod for p in self.cards[key] + self.gpus[key])}
+        for claim, _, d in mine:
+            if node and d.node and d.node != node:
+                self.say(ELSEWHERE, f"{claim.who} of {pod.who} has {d}, the "
+                         f"pod is on {node}")
+            ours = d.key in self.at and self.at[d.key].driver == CARDS
+            if pod.got and ours and d.key not in planned:
+                self.say(ELSEWHERE, f"{claim.who} of {pod.who} has {d}, "
+                         "which was not planned")
+
+    def _gates(self):
+        jobs = defaultdict(list)
+        for pod in self.pods:
+            if pod.role and pod.job and not pod.over:
+                jobs[(pod.space, pod.job)].append(pod)
+        for (space, job), members in jobs.items():
+            shut = [p for p in members if GATE in p.gates]
+            opened = [p for p in members if GATE not in p.gates and p.got]
+            # who came after the others were let through is another matter
+            late = min((p.opened or "9" for p in opened), default="")
+            left = [p for p in shut if p.created < late]
+            if opened and left:
+                self.say(PARTLY, f"job {space}/{job}: {len(opened)} gates are "
+                         f"open, and {len(left)} not, as {left[0].who}'s")
+
+
+def judge(pods, claims, slices, settled=True):
+    """What is wrong with these lists: [Fault]."""
+    return Book(pods, claims, slices).judge(settled)
+
+
+def read(api):
+    """(pods, claims, slices), all of one moment."""
+    pods, revision = api.list_with_version("pods")
+    same = {"resourceVersion": revision, "resourceVersionMatch": "Exact"}
+    return (pods, api.list("resourceclaims", **same),
+            api.list("resourceslices", **same))
+
+
+def faults(api, settled=True):
+    return judge(*read(api), settled=settled)
+
+
+def assert_one_book(api, settled=True, ignore=()):
+    """Raise with what is wrong; ignore: kinds of faults."""
+    bad = [f for f in faults(api, settled) if f.kind not in ignore]
+    assert not bad, f"{len(bad)} wrong:\n" + "\n".join(
+        f"{f.kind}: {f.text}" for f in bad[:20])
+
+
+def main():
+    from cluster import Cluster
+    if len(sys.argv) != 2:
+        sys.exit("usage: tests/kube/onebook.py FOLDER")
+    found = faults(Cluster.attach(sys.argv[1]).api)
+    for fault in found:
+        print(f"{fault.kind}: {fault.text}")
+    print(f"{len(found)} wrong")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
