@@ -134,3 +134,153 @@ def group(rng, door, name):
     else:
         made = _of_role(rng, kind, name)
     return [gates.by_gate(p) for p in made] if door == "gate" else made
+
+
+class Operator:
+    """Drains cards of the hosts that have an advertiser of their own, and
+    undrains them."""
+
+    def __init__(self, c, rng):
+        self.rng, self.drained = rng, set()
+        self.cards = [(c.path(f"actuate-{node}", "actuator.sock"), card)
+                      for node in OWN
+                      for card in self._listed(c, node)]
+
+    @staticmethod
+    def _listed(c, node):
+        return sorted(d["name"] for d in gpus.devices_of(
+            c.api.list("resourceslices"), "card")[node])
+
+    def step(self):
+        """One card more, or one less; most of them stay."""
+        back = self.rng.random() < len(self.drained) / len(self.cards) * 2
+        at = self.rng.choice(sorted(
+            self.drained if back else set(self.cards) - self.drained))
+        self._turn(at, "undrain" if back else "drain")
+        self.drained ^= {at}
+        return "undrained a card" if back else "drained a card"
+
+    @staticmethod
+    def _turn(at, verb):
+        socket, card = at
+        said = subprocess.run(
+            [fleet.program("biga"), "card", verb, card, "--socket", socket],
+            capture_output=True, text=True, check=False)
+        assert said.returncode == 0, said.stderr
+
+    def end(self):
+        """All are back."""
+        while self.drained:
+            self._turn(self.drained.pop(), "undrain")
+
+
+class Mix:
+    """Groups of pods that come and go."""
+
+    def __init__(self, c, seed, doors, live):
+        """doors: {"gate": weight}; live: groups at a time, about."""
+        self.api, self.rng = c.api, random.Random(seed)
+        self.operator = Operator(c, self.rng)
+        self.doors, self.most = doors, live
+        self.live = {}   # name: its pods
+        self.made = self.operations = 0
+        self.count = {}  # operation: how many
+        self.cordoned = None
+        self.lock = threading.Lock()
+
+    def call(self, f, *args, **more):
+        """A call that is made again while nobody answers it."""
+        def answered():
+            try:
+                return True, f(*args, **more)
+            except ApiError as error:
+                if error.status in (404, 409):
+                    return True, None  # done already, perhaps unheard
+                if error.status < 500 and error.status != 429:
+                    raise
+            except (OSError, HTTPException):
+                pass
+            return None
+        return wait_for("the API server answers", answered, every=0.2)[1]
+
+    def step(self):
+        """One operation."""
+        self.operations += 1
+        full = len(self.live) / self.most
+        rare = self.rng.random()
+        if rare < 0.02:
+            return self._drain()
+        if rare < 0.04:
+            return self._did(self.operator.step())
+        if self.live and self.rng.random() < full / 2:
+            return self._delete()
+        return self._create()
+
+    def _did(self, what):
+        self.count[what] = self.count.get(what, 0) + 1
+
+    def _create(self):
+        door = self.rng.choices(list(self.doors), list(
+            self.doors.values()))[0]
+        name = f"m{self.operations}"
+        pods = group(self.rng, door, name)
+        self.live[name] = pods
+        for obj in pods:
+            self.call(self.api.create, "pods", obj)
+        self.made += len(pods)
+        self._did(f"made by {door}")
+
+    def _delete(self):
+        self._end(self.rng.choice(sorted(self.live)))
+        self._did("deleted")
+
+    def _end(self, name):
+        """Who claims a pair's card goes last, and the claim with it
+        (schema/pod.md)."""
+        def claims_card(obj):
+            return any(c["resourceClaimTemplateName"] != "gpu"
+                       for c in obj["spec"].get("resourceClaims", []))
+        for obj in sorted(self.live.pop(name), key=claims_card):
+            self.call(self.api.delete, "pods", "default",
+                      obj["metadata"]["name"], missing_ok=True,
+                      gracePeriodSeconds=0)
+
+    def _drain(self):
+        """A node takes nobody, and all its pods go; or it is back."""
+        if self.cordoned:
+            self.call(self.api.patch, "nodes", None, self.cordoned,
+                      {"spec": {"unschedulable": None}})
+            self.cordoned = None
+            self._did("uncordoned")
+            return
+        nodes = sorted(n["metadata"]["name"]
+                       for n in self.call(self.api.list, "nodes") or ())
+        if not nodes:
+            return
+        self.cordoned = self.rng.choice(nodes)
+        self.call(self.api.patch, "nodes", None, self.cordoned,
+                  {"spec": {"unschedulable": True}})
+        there = {p["metadata"]["name"] for p in self.call(
+            self.api.list, "pods", "default") or ()
+            if p["spec"].get("nodeName") == self.cordoned}
+        # jobs and pairs go whole, as their controllers would end them
+        for name, pods in list(self.live.items()):
+            if there & {p["metadata"]["name"] for p in pods}:
+                self._end(name)
+        self._did("drained")
+
+    def names(self):
+        return {p["metadata"]["name"] for pods in self.live.values()
+                for p in pods}
+
+    def settle(self):
+        """Until all pods that are left have a node."""
+        if self.cordoned:
+            self._drain()
+        self.operator.end()
+        return fleet.wait_bound(self.api, self.names())
+
+    def text(self):
+        return f"{self.operations} operations, {self.made} pods: " + \
+            ", ".join(f"{n} {what}" for what, n in sorted(
+                self.count.items()))
