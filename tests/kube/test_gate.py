@@ -2,7 +2,7 @@
 """The gate door: pods wait at Biga's scheduling gate, and a kube-scheduler that
 knows nothing of Biga binds them where it has planned them.
 
-    test_gate.py [same_places|claimed]
+    test_gate.py [same_places|claimed|refused|overtaken]
 """
 import json
 import os
@@ -89,7 +89,114 @@ def claimed(t):
                 assert len(roots) == 2 and len(set(roots)) == 1, \
                     f"{obj['metadata']['name']}: {roots}"
 
-TESTS = (same_places, claimed)
+
+def refuse(c, wait_open):
+    """While kube-scheduler is away the pod's gate is opened for a node, which
+    then takes nobody; the node.  wait_open(): the pod, once it is open."""
+    node = json.loads(wait_open()["metadata"]["annotations"][
+        "biga.dev/allocation"])["node"]
+    c.api.patch("nodes", None, node, {"spec": {"unschedulable": True}})
+    c.start_stock_scheduler(1000)
+    return node
+
+
+def open_pod(c, find):
+    def is_open():
+        pods = [p for p in c.api.list("pods", "default") if find(p)]
+        return pods[0] if pods and not gates.is_shut(pods[0]) and \
+            "biga.dev/allocation" in pods[0]["metadata"].get(
+                "annotations", {}) else None
+    return wait_for("its gate is open", is_open, every=0.1)
+
+
+def refused(t):
+    """What kube-scheduler refuses is planned anew: in place while its claims
+    are not allocated, else by its controller."""
+    with pool.cluster() as c:
+        t.on_failure = c.log_ends
+        mixed.install(c, NODES, NODES, stock=True)
+        with t.check("a pod with claims is planned anew in place"):
+            c.scheduler.kill()
+            made = c.api.create("pods", claimed_pod(0, 1))
+            name = made["metadata"]["name"]
+            node = refuse(c, lambda: open_pod(
+                c, lambda p: p["metadata"]["name"] == name))
+            there = fleet.wait_bound(c.api, [name])[name]
+            assert there != node, node
+            got = c.api.get("pods", "default", name)
+            assert got["metadata"]["uid"] == made["metadata"]["uid"]
+            onebook.assert_one_book(c.api)
+        with t.check("a pod without is made anew by its controller"):
+            c.scheduler.kill()
+            c.api.create("replicasets", replicas())
+
+            def ours(pod):
+                return pod["metadata"]["labels"].get("app") == "alone"
+            node = refuse(c, lambda: open_pod(c, ours))
+
+            def elsewhere():
+                return [p for p in c.api.list("pods", "default") if ours(p)
+                        and p["spec"].get("nodeName") not in (None, node)]
+            pod, = wait_for("another is bound elsewhere", elsewhere)
+            assert gates.allocations([pod])[pod["metadata"]["name"]][1] == \
+                pod["spec"]["nodeName"]
+            onebook.assert_one_book(c.api)
+
+
+def assert_pinned(c, pod):
+    """Its claims are those that Biga has made, and there are no others."""
+    there = c.api.list("resourceclaims", "default")
+    assert all("biga.dev/pinned" in x["metadata"]["annotations"]
+               for x in there), there
+    assert {x["metadata"]["name"] for x in there} == {
+        s["resourceClaimName"] for s in pod["status"]["resourceClaimStatuses"]}
+
+
+def foreign(node, device):
+    """A pod without a role that comes first, and claims this card whole."""
+    wanted = {"requests": [claims.request(
+        "card", claims.CARD_CLASS, selector=
+        f'device.attributes["resource.kubernetes.io"].pciBusID == "{device}"')]}
+    other = claims.pod("other", "that-card", priorityClassName="first",
+                       nodeSelector={"kubernetes.io/hostname": node})
+    return claims.template("that-card", wanted), other
+
+
+def overtaken(t):
+    """Somebody else's claim has the card before kube-scheduler comes to the
+    host pod: no xPU pod was let through to that card."""
+    with pool.cluster() as c:
+        t.on_failure = c.log_ends
+        mixed.install(c, 0, NODES, stock=True)
+        c.api.create("priorityclasses", {
+            "metadata": {"name": "first"}, "value": 1000})
+        host = claimed_pod(0, 1)
+        name = host["metadata"]["name"]
+        xpu = gates.by_gate(jobs.xpu_pod("ring", cores=2, memory_mib=1024))
+        with t.check("an xPU pod waits for the claim of its host pod"):
+            c.scheduler.kill()
+            for obj in (host, xpu):
+                c.api.create("pods", obj)
+            opened = open_pod(c, lambda p: p["metadata"]["name"] == name)
+            got = json.loads(fleet.allocation(opened))
+            assert gates.is_shut(c.api.get("pods", "default", "ring-xpu"))
+            assert_pinned(c, opened)
+        if t.failed:
+            return
+        with t.check("which another's overtakes: both are planned anew"):
+            wanted, other = foreign(got["node"], got["cards"][0]["pci"])
+            c.api.create("resourceclaimtemplates", wanted)
+            c.api.create("pods", other)
+            c.start_stock_scheduler(1000)
+            on = fleet.wait_bound(c.api, ["other", name, "ring-xpu"])
+            assert on["other"] == got["node"], on
+            there = c.api.list("pods", "default")
+            gates.assert_pairs([p for p in there if fleet.allocation(p)])
+            cards = gates.allocations(there)["ring-xpu"][1:3]
+            assert cards != (got["node"], (got["cards"][0]["id"],)), cards
+            onebook.assert_one_book(c.api)
+
+TESTS = (same_places, claimed, refused, overtaken)
 
 
 def main():
