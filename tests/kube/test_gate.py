@@ -2,24 +2,34 @@
 """The gate door: pods wait at Biga's scheduling gate, and a kube-scheduler that
 knows nothing of Biga binds them where it has planned them.
 
-    test_gate.py [same_places|claimed|refused|overtaken]
+    test_gate.py [same_places|claimed|refused|overtaken|storm…]
+
+$BIGA_SEED repeats the storm's choices; $BIGA_GATE_PODS: its pods (500).
 """
 import json
 import os
+import random
 import sys
+import threading
 
 import claims
 import fleet
 import gates
 import gpus
 import jobs
+import mixed
 import onebook
 import pool
 from check import Checks
 from lab import Lab
 from proc import wait_for
 
+SEED = int(os.environ.get("BIGA_SEED") or random.SystemRandom().randrange(
+    1 << 32))
+PODS = int(os.environ.get("BIGA_GATE_PODS") or 500)
 PAIRS, NODES = 16, 4
+HOSTS = 12         # of each half, in the storm
+LIVE = 5 * HOSTS
 
 
 def ring():
@@ -196,7 +206,113 @@ def overtaken(t):
             assert cards != (got["node"], (got["cards"][0]["id"],)), cards
             onebook.assert_one_book(c.api)
 
-TESTS = (same_places, claimed, refused, overtaken)
+
+def replicas():
+    pod = gates.by_gate(jobs.host_pod("none"))
+    pod["metadata"].pop("name"), pod["metadata"].pop("namespace", None)
+    pod["metadata"]["labels"] = {"app": "alone", "biga.dev/role": "host"}
+    pod["spec"]["restartPolicy"] = "Always"
+    return {"metadata": {"name": "alone", "namespace": "default"},
+            "spec": {"replicas": 1,
+                     "selector": {"matchLabels": {"app": "alone"}},
+                     "template": pod}}
+
+
+class Storm:
+    """Pods come and go, and what they need is killed in turn."""
+
+    def __init__(self, t, c, lab):
+        self.t, self.c, self.lab = t, c, lab
+        self.mix = mixed.Mix(c, SEED, {"gate": 8, "plain": 2}, LIVE)
+        self.failed, self.done = [], threading.Event()
+
+    def kill_leader(self):
+        old = self.lab.leader()
+        old.kill()
+        now = self.lab.leader()
+        assert now is not old
+        old.start()
+        old.wait_up(**self.lab.ca())
+
+    def kill_apiserver(self):
+        self.c.apiserver.kill()
+        self.c.apiserver.start()
+        self.c.wait_ready()
+
+    def kill_scheduler(self):
+        self.c.scheduler.kill()
+        self.c.start_stock_scheduler(1000)
+
+    def blow(self):
+        """Make the pods in a thread; kill and look in this one."""
+        thread = threading.Thread(target=self._run, daemon=True)
+        thread.start()
+        kills = [self.kill_leader, self.kill_apiserver, self.kill_scheduler]
+        at = [PODS * (i + 1) // 4 for i in range(len(kills))]
+        looks = 0
+        while not self.done.wait(0.5):
+            if kills and self.mix.made >= at[-len(kills)]:
+                kills.pop(0)()
+            onebook.assert_one_book(self.c.api, settled=False)
+            looks += 1
+        assert not self.failed, self.failed[0]
+        for kill in kills:  # the pods were made in no time
+            kill()
+        self.t.note(f"{self.mix.text()}; {looks} looks")
+
+    def _run(self):
+        try:
+            while self.mix.made < PODS:
+                self.mix.step()
+                self._not_too_many()
+        except Exception as error:
+            self.failed.append(error)
+        finally:
+            self.done.set()
+
+    def _not_too_many(self):
+        """Pods are not made faster than the scheduler comes after."""
+        def few():
+            waiting = self.mix.call(self.c.api.list, "pods", "default",
+                                    fieldSelector="spec.nodeName=")
+            return waiting is not None and len(waiting) < LIVE
+        wait_for("pods get nodes", few, every=0.1)
+
+    def no_more(self):
+        self.c.api.delete_all("pods", "default")
+        token = self.lab.reader()
+        for extender in self.lab.extenders:
+            def nothing(extender=extender):
+                left = jobs.items(self.lab.read_api(extender, token),
+                                  "/v1/allocations")
+                assert not left, f"{extender.name}: {len(left)}, as {left[0]}"
+                return True
+            wait_for("nothing is promised or held", nothing, every=0.2)
+        wait_for("no claim is left", lambda: not self.c.api.list(
+            "resourceclaims", "default"), every=0.2)
+
+
+def storm(t):
+    t.note(f"seed {SEED}")
+    with pool.cluster() as c:
+        t.on_failure = c.log_ends
+        s = Storm(t, c, mixed.install(c, HOSTS, HOSTS, stock=True))
+        with t.check(f"{PODS} pods while leader, API server and scheduler "
+                     "die: nothing is given twice"):
+            s.blow()
+        if t.failed:
+            return
+        with t.check("nothing is stuck, and jobs' gates are open"):
+            s.mix.settle()
+            onebook.assert_one_book(c.api)
+            shut = [p["metadata"]["name"] for p in c.api.list(
+                "pods", "default") if gates.is_shut(p)]
+            assert not shut, shut
+        with t.check("all is given back"):
+            s.no_more()
+
+
+TESTS = (same_places, claimed, refused, overtaken, storm)
 
 
 def main():
