@@ -64,6 +64,38 @@ def crowded(file, n_nics):
     return ["--hostfile", file]
 
 
+FOUR_NUMA_GPUS = 16  # and as many cards
+
+
+def four_numa(file):
+    """A host file of four NUMA nodes in two packages; each has two PCIe
+    roots, and below each of these is one switch with two GPUs and two
+    cards."""
+    lines = []
+    for numa in range(4):
+        if numa % 2 == 0:
+            lines.append(f"package {numa // 2}")
+        lines.append(f"  numa {numa} cpus=64 memory=256GiB")
+        for root in (2 * numa, 2 * numa + 1):
+            bus = 16 * (root + 1)
+            lines += [f"    root 0000:{bus:02x}",
+                      f"      bridge 0000:{bus:02x}:01.0",
+                      f"        bridge 0000:{bus + 1:02x}:00.0"]
+            for port in range(4):
+                at = f"0000:{bus + 3 + port:02x}:00.0"
+                number = 2 * root + port % 2
+                lines += [
+                    f"          bridge 0000:{bus + 2:02x}:{port:02x}.0",
+                    f"            gpu {at} id=10de:2330" if port < 2 else
+                    f"            card {at} id=15b3:a2dc cores=16 "
+                    f"memory=32GiB serial={{node}}-{number}"]
+    lines += [f"distance {a} {b} {12 if a // 2 == b // 2 else 32}"
+              for a in range(4) for b in range(a + 1, 4)]
+    with open(file, "w", encoding="utf-8") as f:
+        f.write("\n".join(lines) + "\n")
+    return file
+
+
 def measured(folder):
     """{name: arguments} of real machines' files; trees go below folder."""
     data = data_dir()
