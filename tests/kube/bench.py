@@ -194,4 +194,5 @@ def main():
                   f"(medians of {args.rounds})")
 
 
-main()
+if __name__ == "__main__":
+    main()
