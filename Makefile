@@ -106,7 +106,7 @@ FP := build-fp
 .PHONY: all programs card objects setup help demo test test-unit test-e2e lint \
         test-kube kube-up kube-down test-cards cards-up cards-down \
         test-node test-versions node-binaries node-up node-down critest \
-        bench-node bench-kube bench-doors storm-kube soak bench fuzz race asan \
+        bench-node bench-kube bench-doors test-kueue storm-kube soak bench fuzz race asan \
         failpoints instrumented install uninstall deb docs man format \
         format-check clean
 .SECONDARY:
@@ -265,6 +265,13 @@ bench-kube: programs
 	@scripts/setup --kube
 	@tests/kube/binaries >/dev/null
 	@tests/kube/bench.py $(BENCH_ARGS)
+# Kueue and JobSet, whose managers take minutes to build
+test-kueue: programs
+	@scripts/setup --kube
+	@for what in '' jobset kueue; do \
+	    tests/kube/binaries $$what >/dev/null || exit 1; done
+	@tests/kube/kueue/test_kueue.py $(KUEUE_ARGS)
+
 bench-doors: programs
 	@scripts/setup --kube
 	@tests/kube/binaries >/dev/null
@@ -472,6 +479,8 @@ define HELP
   bench-node    what biga-cri costs pods of the host, under a real kubelet
   bench-kube    pods per second of kube-scheduler with Biga and without
   bench-doors   the same of the gate door, the extender's, and claims alone
+  test-kueue    with Kueue and JobSet; builds them, once; KUEUE_ARGS=queue is
+                a part of it
   storm-kube    5,000 pods come and go at random; nothing is given twice
   kube-up       start a cluster with Biga in it; kube-down ends it;
                 KUBE_ARGS go to tests/kube/up
