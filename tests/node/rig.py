@@ -161,6 +161,7 @@ class NodeHost(cards.Host):
   sandbox = "docker.io/library/biga-pause:{version}"
 [plugins."io.containerd.cri.v1.runtime"]
   restrict_oom_score_adj = {restrict}
+  cdi_spec_dirs = ["{cdi}"]
   netns_mounts_under_state_dir = true
 [plugins."io.containerd.internal.v1.opt"]
   path = "/var/lib/containerd/opt"
@@ -175,7 +176,7 @@ class NodeHost(cards.Host):
         if config_version(self) == 2:
             return super().configuration()
         return self.CONFIG_3.format(
-            version=cards.version(),
+            version=cards.version(), cdi=self.path("cdi"),
             restrict=str(not cards.may_lower_oom()).lower())
 
     def more_mounts(self):
