@@ -308,7 +308,7 @@ node-binaries:
 	    tests/kube/binaries $$what >/dev/null || [ $$? = 77 ] || exit 1; done
 # The longest take four minutes alone, and more beside all else.  Each keeps a
 # processor busy: with more of them at once, calls do not come in time.
-test-node: programs $(FP)/biga-cri node-binaries
+test-node: programs $(FP)/biga-cri $(FP)/biga-advertiser node-binaries
 	@env -u MAKEFLAGS -u MAKELEVEL TEST_TIMEOUT=$${TEST_TIMEOUT:-1500} \
 	    scripts/run-tests -j $${BIGA_JOBS:-$$(nproc)} --node $(NODE)
 bench-node: programs node-binaries $(BUILD)/bench/bench_grpcd
@@ -321,11 +321,11 @@ node-up: programs node-binaries
 node-down:
 	@tests/node/down $(BUILD)/node
 # other versions of kubelet and containerd, which take minutes to build
-test-versions: programs node-binaries
+test-versions: programs $(FP)/biga-advertiser node-binaries
 	@for what in kubelet-1.36 containerd-2; do \
 	    tests/kube/binaries $$what >/dev/null || [ $$? = 77 ] || exit 1; done
 	@env -u MAKEFLAGS -u MAKELEVEL TEST_TIMEOUT=1800 \
-	    scripts/run-tests --node $(VERSIONS)
+	    scripts/run-tests --node $(VERSIONS) tests/node/test_dra.py
 
 # All at once, with faults, for $SOAK_SECONDS (60); $SOAK_SEED repeats a run.
 soak: programs

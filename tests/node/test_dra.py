@@ -224,3 +224,224 @@ class Plugin:
 
     def sh(self, name, script):
         return self.r.c.kubectl("exec", name, "--", "sh", "-c", script)
+
+
+# --- checks ------------------------------------------------------------------
+def test_runs(t, p, has_cdi):
+    with t.check("the kubelet finds the plugin"):
+        p.begin()
+        wait_for("it is registered", lambda: p.said("plugin-registered"))
+        wait_for("cards are there to be claimed", p.slices)
+    with t.check("a pod runs with the card of its claim"):
+        p.r.c.apply([TEMPLATE])
+        name = p.pod()
+        p.once(name)
+    with t.check("and has what the card's CDI file says in its container"):
+        if not has_cdi:
+            raise Skip("the host's containerd has no CDI: what the kubelet "
+                       "was told was looked at")
+        card = p.prepared()[p.claim_of(name)["metadata"]["uid"]][
+            "devices"][0]["device"]
+        env = p.sh(name, "env")
+        pci = card[5:].replace("-", ":", 1)[:7] + ":00.0"
+        assert f"BIGA_CARD_PCI={pci}\n" in env, env
+        assert f"BIGA_CARD_CLAIM_{card[5:].replace('-', '_')}=" \
+            "card/whole\n" in env, env
+        real = os.stat(p.device).st_rdev
+        assert p.sh(name, f"stat -c %t:%T {p.device}").strip() == \
+            f"{os.major(real):x}:{os.minor(real):x}"
+        p.sh(name, f"exec 3<{p.device}")
+    test_health(t, p, name)
+    with t.check("when it is deleted nothing is left"):
+        p.r.c.kubectl("delete", "pod", name)
+        p.wait_nothing()
+        assert not p.told(), p.told()
+
+
+def test_health(t, p, name):
+    with t.check("the pod's status says how its card fares"):
+        def is_so(word):
+            status = p.r.pod(name)["status"]["containerStatuses"][0]
+            found = [r["health"] for one in
+                     status.get("allocatedResourcesStatus", ())
+                     for r in one["resources"]]
+            assert found == [word], found
+            return True
+
+        for word, health in (("Healthy", "ready"), ("Unhealthy", "lost"),
+                             ("Healthy", "ready")):
+            p.write("cards.health", json.dumps({"cards": [
+                {"name": card, "health": health} for card in CARDS]}))
+            wait_for(f"it is {word}", lambda w=word: is_so(w))
+
+
+def test_right(t, p):
+    with t.check("without the right to read claims the pod says so, and runs "
+                 "once it is given"):
+        p.r.c.kubectl("delete", "clusterrolebinding", "biga-advertiser-claims")
+        wait_for("it is taken", lambda: not p.biga.may(ADVERTISER, READS))
+        name = p.pod()
+
+        def told():
+            found = [e["message"] for e in p.r.c.api.list(
+                "events", "default",
+                fieldSelector=f"involvedObject.name={name}")]
+            assert any("resourceclaims" in m and "403" in m and
+                       "NodePrepareResources failed for ResourceClaim" in m
+                       for m in found), found
+            return True
+        wait_for("an Event of the pod says so", told)
+        assert not p.prepared()
+        p.grant()
+        p.once(name)
+        p.r.c.kubectl("delete", "pod", name)
+        p.wait_nothing()
+
+
+def test_points(t, p):
+    begins = [n for n in points() if n not in points("claim-before-un")
+              + points("claim-after-un") + ["claim-before-sweep"]]
+    ends = points("claim-before-un") + points("claim-after-un")
+    with t.check("there are points of both ways"):
+        assert len(begins) >= 5 and len(ends) >= 4, (begins, ends)
+    for point, hit in [*((b, 1) for b in begins), ("claim-half-file", 2)]:
+        if t.failed:
+            return
+        with t.check(f"it dies at {point}, hit {hit}, and the pod runs after "
+                     "all, prepared once"):
+            p.begin(f"{point}=kill:{hit}")
+            name = p.pod()
+            p.wait_dead()
+            p.again(name)
+            p.once(name)
+            p.r.c.kubectl("delete", "pod", name)
+            p.wait_nothing()
+    for point in ends:
+        if t.failed:
+            return
+        with t.check(f"it dies at {point}, and nothing is left of the pod"):
+            p.begin()
+            name = p.pod()
+            p.once(name)
+            p.begin(f"{point}=kill")
+            p.r.c.kubectl("delete", "pod", name, "--wait=false")
+            p.wait_dead()
+            p.again(name)
+            p.gone(name)
+            p.wait_nothing()
+
+
+def test_gone_meanwhile(t, p):
+    with t.check("a pod that is deleted while the plugin prepares it leaves "
+                 "nothing"):
+        p.begin("claim-after-record=kill")
+        name = p.pod()
+        p.wait_dead()
+        p.r.c.kubectl("delete", "pod", name, "--wait=false")
+        p.begin()
+        p.gone(name)
+        p.wait_nothing()
+
+
+def test_kubelet(t, p):
+    with t.check("a kubelet that starts anew finds plugin, pods and what is "
+                 "prepared, and slices are there again"):
+        p.begin()
+        name = p.pod()
+        before = p.once(name)["status"]["containerStatuses"][0]["containerID"]
+        registered = p.said("plugin-registered")
+        slices = p.slices()
+        p.r.kubelet.kill()
+        p.r.start_kubelet()
+        wait_for("it is registered again",
+                 lambda: p.said("plugin-registered") > registered)
+        p.wait_others(slices)
+        p.r.wait_ready()
+        after = p.once(name)["status"]["containerStatuses"][0]["containerID"]
+        assert before == after
+        second = p.pod()
+        p.once(second)
+    with t.check("a pod that is deleted while neither runs is unprepared by "
+                 "those that come"):
+        p.process.kill()
+        p.r.kubelet.kill()
+        p.r.c.kubectl("delete", "pod", name, "--wait=false")
+        p.r.start_kubelet()
+        p.begin()
+        p.gone(name)
+        wait_for("one is left", lambda: len(p.prepared()) == 1)
+        p.once(second)
+    with t.check("CDI files that a boot has taken are there again"):
+        p.process.kill()
+        for name in p.names(p.cdi):
+            os.unlink(os.path.join(p.cdi, name))
+        p.begin()
+        wait_for("it is prepared", p.prepared)
+        p.once(second)
+        p.r.c.kubectl("delete", "pod", second)
+        p.wait_nothing()
+
+
+def test_forgotten(t, p):
+    """The kubelet has lost its record, too, and the pod is gone by force."""
+    with t.check("what nobody remembers goes once its claim is gone"):
+        p.begin()
+        name = p.pod()
+        uid = p.claim_of(p.once(name)["metadata"]["name"])["metadata"]["uid"]
+        p.r.kubelet.kill()
+        state = p.r.rack.host.path("lib", "kubelet", "dra_manager_state")
+        os.unlink(state)
+        p.begin("claim-before-sweep=kill")
+        p.r.c.kubectl("delete", "pod", name, "--force", "--grace-period=0")
+        wait_for("its claim is gone", lambda: uid not in {
+            c["metadata"]["uid"]
+            for c in p.r.c.api.list("resourceclaims", "default")})
+        p.wait_dead()
+        p.begin()
+        p.wait_nothing()
+        before = p.slices()
+        p.r.start_kubelet()
+        p.wait_others(before)
+        p.r.wait_ready()
+
+
+def test_away(t, p):
+    with t.check("slices of a plugin that is away go, and come with it"):
+        if not FULL:
+            raise Skip("the kubelet waits half a minute: NODE_FULL=1")
+        p.begin()
+        p.process.stop()
+        wait_for("the kubelet has deleted them", lambda: not p.slices())
+        p.begin()
+        wait_for("they are there again", p.slices)
+        name = p.pod()
+        p.once(name)
+        p.r.c.kubectl("delete", "pod", name)
+        p.wait_nothing()
+
+
+def main():
+    device = next((d for d in DEVICES if os.path.exists(d)), None)
+    if not device:
+        print(f"there is none of {', '.join(DEVICES)}")
+        sys.exit(77)
+    if not os.access(PROGRAM, os.X_OK):
+        print(f"there is no {os.path.relpath(PROGRAM, cards.ROOT)}")
+        sys.exit(77)
+    rig.require()
+    versions = wanted()
+    with rig.Rig(versions=versions) as r:
+        t = Checks(on_failure=r.tail)
+        with t.check("the node is ready"):
+            r.start()
+            p = Plugin(r, device)
+        if not t.failed:
+            test_runs(t, p, "host" in versions)
+        for test in (test_right, test_points, test_gone_meanwhile,
+                     test_kubelet, test_forgotten, test_away):
+            if not t.failed:
+                test(t, p)
+        t.finish()
+
+
+main()
