@@ -17,6 +17,9 @@ import sys
 from collections import defaultdict, namedtuple
 from fractions import Fraction
 
+from api import ApiError
+from proc import wait_for
+
 # what can be wrong; a Fault's kind is one of these
 TWICE = "twice"            # one GPU, or a card that is not shared, has two
 BOTH = "both"              # in a claim and in the allocation of another
@@ -37,6 +40,9 @@ SUFFIX = {"": 1, "n": Fraction(1, 10**9), "u": Fraction(1, 10**6),
           "m": Fraction(1, 1000), "k": 10**3, "M": 10**6, "G": 10**9,
           "T": 10**12, "P": 10**15, "E": 10**18, "Ki": 2**10, "Mi": 2**20,
           "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
+# The API server's answers when it has no such revision: not any more, not for
+# so many who ask, not yet (its cache is behind the store).
+NO_SUCH_MOMENT = (410, 429, 504)
 
 
 def amount(text):
@@ -379,10 +385,21 @@ def judge(pods, claims, slices, settled=True):
 
 def read(api):
     """(pods, claims, slices), all of one moment."""
-    pods, revision = api.list_with_version("pods")
-    same = {"resourceVersion": revision, "resourceVersionMatch": "Exact"}
-    return (pods, api.list("resourceclaims", **same),
-            api.list("resourceslices", **same))
+    def lists():
+        try:
+            pods, revision = api.list_with_version("pods")
+            same = {"resourceVersion": revision,
+                    "resourceVersionMatch": "Exact"}
+            return (pods, api.list("resourceclaims", **same),
+                    api.list("resourceslices", **same))
+        except ApiError as error:
+            if error.status in NO_SUCH_MOMENT:
+                raise  # and ask again
+            return error
+    got = wait_for("lists of one moment", lists, every=0.2)
+    if isinstance(got, ApiError):
+        raise got
+    return got
 
 
 def faults(api, settled=True):
