@@ -120,6 +120,14 @@ def _claimed_pair(rng, name, role):
         "share")]
 
 
+def _is_tied(pods):
+    """A pair whose xPU pod claims the card: the gate opens its host pod with
+    an affinity to its node, so that no pod of it can be planned anew in place
+    (deploy/README.md), and it has no controller."""
+    return any(p["metadata"]["labels"].get("biga.dev/role") == "xpu" and
+               p["spec"].get("resourceClaims") for p in pods)
+
+
 def group(rng, door, name):
     """Pods that belong together, of one of a door's kinds."""
     kinds = {"gate": GATE, "extender": EXTENDER, "plain": PLAIN}[door]
@@ -273,12 +281,31 @@ class Mix:
         return {p["metadata"]["name"] for pods in self.live.values()
                 for p in pods}
 
+    def _end_overtaken(self, waiting):
+        """Groups among the waiting pods that can never have a node, as
+        another's claim has what was planned for them."""
+        for name, pods in list(self.live.items()):
+            if _is_tied(pods) and any(
+                    "cannot allocate all claims" in
+                    fleet.why_pending(self.api, p["metadata"]["name"])
+                    for p in pods if p["metadata"]["name"] in waiting):
+                self._end(name)
+                self._did("overtaken")
+
     def settle(self):
         """Until all pods that are left have a node."""
         if self.cordoned:
             self._drain()
         self.operator.end()
-        return fleet.wait_bound(self.api, self.names())
+
+        def all_bound():
+            there = fleet.bound(self.api)
+            self._end_overtaken(self.names() - there.keys())
+            waiting = sorted(self.names() - there.keys())
+            assert not waiting, f"{len(waiting)} have none, as " + \
+                fleet.why_pending(self.api, waiting[0])
+            return True
+        wait_for("pods get nodes", all_bound, every=0.2)
 
     def text(self):
         return f"{self.operations} operations, {self.made} pods: " + \
