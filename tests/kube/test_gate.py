@@ -153,13 +153,19 @@ def refused(t):
             onebook.assert_one_book(c.api)
 
 
-def assert_pinned(c, pod):
-    """Its claims are those that Biga has made, and there are no others."""
-    there = c.api.list("resourceclaims", "default")
-    assert all("biga.dev/pinned" in x["metadata"]["annotations"]
-               for x in there), there
-    assert {x["metadata"]["name"] for x in there} == {
-        s["resourceClaimName"] for s in pod["status"]["resourceClaimStatuses"]}
+def wait_pinned(c, name):
+    """Until its claims are those that Biga has made, and there are no others:
+    what they replace may go after the gate is open."""
+    def pinned():
+        pod = c.api.get("pods", "default", name)
+        there = c.api.list("resourceclaims", "default")
+        assert all("biga.dev/pinned" in x["metadata"].get("annotations", {})
+                   for x in there), there
+        named = {s["resourceClaimName"]
+                 for s in pod["status"]["resourceClaimStatuses"]}
+        assert {x["metadata"]["name"] for x in there} == named, named
+        return True
+    wait_for("all its claims are pinned", pinned, every=0.1)
 
 
 def foreign(node, device):
@@ -190,7 +196,7 @@ def overtaken(t):
             opened = open_pod(c, lambda p: p["metadata"]["name"] == name)
             got = json.loads(fleet.allocation(opened))
             assert gates.is_shut(c.api.get("pods", "default", "ring-xpu"))
-            assert_pinned(c, opened)
+            wait_pinned(c, name)
         if t.failed:
             return
         with t.check("which another's overtakes: both are planned anew"):
