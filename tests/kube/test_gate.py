@@ -203,6 +203,10 @@ def overtaken(t):
             wanted, other = foreign(got["node"], got["cards"][0]["pci"])
             c.api.create("resourceclaimtemplates", wanted)
             c.api.create("pods", other)
+            # else kube-scheduler cannot take it before the host pod
+            wait_for("its claim is made", lambda: c.api.get(
+                "pods", "default", "other")["status"].get(
+                    "resourceClaimStatuses"), every=0.1)
             c.start_stock_scheduler(1000)
             on = fleet.wait_bound(c.api, ["other", name, "ring-xpu"])
             assert on["other"] == got["node"], on
