@@ -48,17 +48,24 @@ class Plain:
     def __init__(self, name, match=None):
         self.name, self.match, self.aligns = name, match, False
 
+    def template(self, kind):
+        """The name of its ResourceClaimTemplate.  What has another content
+        has another name: who makes claims may know the one that was there
+        before for a while."""
+        return "aligned-pair" if kind == PAIR and self.match else kind
+
     def prepare(self, api):
         """What the pods need, before the first is made."""
         for kind, (n_gpus, n_cards) in {PAIR: (1, 1), GPU: (1, 0),
                                         CARD: (0, 1)}.items():
             match = self.match if kind == PAIR else None
             api.create("resourceclaimtemplates", claims.template(
-                kind, claims.requests(n_gpus, n_cards, match=match)))
+                self.template(kind),
+                claims.requests(n_gpus, n_cards, match=match)))
 
     def make(self, number, kind):
         """The pods of one request, its host pod first."""
-        return [claims.pod(f"p{number:03}", kind)]
+        return [claims.pod(f"p{number:03}", self.template(kind))]
 
     def refused(self, api, obj):
         """Why this pod has no node yet, or None when nobody has said."""
