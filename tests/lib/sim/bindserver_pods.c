@@ -57,7 +57,9 @@ void bindserver_pod(struct bindserver *s, const char *name, const char *uid)
 void bindserver_delete(struct bindserver *s, const char *name)
 {
     pthread_mutex_lock(&s->lock);
-    find(s, name)->there = false;
+    struct pod *p = find(s, name);
+    if (p) /* else a DELETE was first */
+        p->there = false;
     pthread_mutex_unlock(&s->lock);
 }
 
