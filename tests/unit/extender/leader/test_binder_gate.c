@@ -63,6 +63,9 @@ static void expect_calls(struct simbinder *f, const char *wanted)
         FAULT_NONE            \
     }
 #define FAULTS(...) ((enum bindserver_fault[]){__VA_ARGS__})
+/* A call is lost that is not the first one: libcurl sends it again when its
+ * connection was kept. */
+#define LOST FAULTS(FAULT_CUT, FAULT_CUT)
 
 /* Open for n1 alone, with what was decided; or closed. */
 static void expect_open(struct simbinder *f, bool wanted)
@@ -218,7 +221,7 @@ Test(binder_gate, refuses_what_somebody_else_has_opened)
     bindserver_open_gate(f.server, "p1");
     cr_expect_eq(RUN(&f, &a, NONE, NONE), BINDER_REFUSED);
     expect_calls(&f, "PATCH p1 n1\n");
-    cr_expect_eq(RUN(&f, &a, FAULTS(FAULT_CUT), NONE), BINDER_REFUSED);
+    cr_expect_eq(RUN(&f, &a, LOST, NONE), BINDER_REFUSED);
     cr_expect(strstr(a.reason, "somebody else has opened"), "%s", a.reason);
     cleanup_free char *allocation = NULL;
     char node[64];
@@ -234,16 +237,16 @@ Test(binder_gate, refuses_what_is_gone_or_another)
     simbinder_start(&f);
     cr_expect_eq(RUN(&f, &a, NONE, NONE), BINDER_REFUSED);
     expect_calls(&f, "PATCH p1 n1\n");
-    cr_expect_eq(RUN(&f, &a, FAULTS(FAULT_CUT), NONE), BINDER_REFUSED);
+    cr_expect_eq(RUN(&f, &a, LOST, NONE), BINDER_REFUSED);
     cr_expect(strstr(a.reason, "no such pod"), "%s", a.reason);
     bindserver_gated(f.server, "p1", "u2");
     cr_expect_eq(RUN(&f, &a, NONE, NONE), BINDER_REFUSED);
-    cr_expect_eq(RUN(&f, &a, FAULTS(FAULT_CUT), NONE), BINDER_REFUSED);
+    cr_expect_eq(RUN(&f, &a, LOST, NONE), BINDER_REFUSED);
     cr_expect(strstr(a.reason, "another pod"), "%s", a.reason);
     expect_open(&f, false);
     bindserver_gated(f.server, "p1", "u1");
     bindserver_deleting(f.server, "p1");
-    cr_expect_eq(RUN(&f, &a, FAULTS(FAULT_CUT), NONE), BINDER_REFUSED);
+    cr_expect_eq(RUN(&f, &a, LOST, NONE), BINDER_REFUSED);
     cr_expect(strstr(a.reason, "deleted"), "%s", a.reason);
     expect_open(&f, false);
     simbinder_stop(&f);
@@ -264,7 +267,7 @@ Test(binder_gate, knows_what_kube_scheduler_has_bound_meanwhile)
     (void)bindserver_node(f.server, "p1", node, NULL);
     cr_expect_str_eq(node, "n1");
     bindserver_bind(f.server, "p1", "n2", "{}");
-    cr_expect_eq(RUN(&f, &a, FAULTS(FAULT_CUT), NONE), BINDER_REFUSED);
+    cr_expect_eq(RUN(&f, &a, LOST, NONE), BINDER_REFUSED);
     cr_expect(strstr(a.reason, "bound to node n2"), "%s", a.reason);
     simbinder_stop(&f);
 }
