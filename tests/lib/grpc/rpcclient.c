@@ -107,9 +107,8 @@ struct rpc_client *rpc_open(const char *path)
     const nghttp2_settings_entry push = {NGHTTP2_SETTINGS_ENABLE_PUSH, 0};
     /* one who takes over another's socket has renamed it before that one
      * closes; but who has looked up the path just before is refused */
-    do {
-        c->fd = unix_connect(path);
-    } while (c->fd == -ECONNREFUSED && tries++ < 1000);
+    while ((c->fd = unix_connect(path)) == -ECONNREFUSED && tries++ < 1000)
+        (void)poll(NULL, 0, 1);
     if (c->fd < 0 || nghttp2_session_callbacks_new(&callbacks) != 0 ||
         nghttp2_option_new(&option) != 0)
         fail("no connection");
