@@ -288,7 +288,8 @@ static size_t count_in(const struct str *s, const char *text)
     return n;
 }
 
-/* The health of each card, at once, and again when one changes. */
+/* The health of each card, at once, and again when one changes; on a slow
+ * machine also because DRA_WATCH_AGAIN_MS have passed. */
 Test(dra_plugin, tells_health)
 {
     struct node n;
@@ -302,15 +303,14 @@ Test(dra_plugin, tells_health)
     while (count_in(&watch.in, "card-0000-19-00") < 1)
         rpc_turn(c, 10);
     cr_expect_eq(count_in(&watch.in, "gpu-"), 0u, "another driver's");
-    cr_expect_eq(count_in(&watch.in, "card-0000-17-00"
-                                     "\x10"),
-                 1u, "nobody looks at it");
+    cr_expect_geq(count_in(&watch.in, "card-0000-17-00"
+                                      "\x10"),
+                  1u, "nobody looks at it");
     cleanup_with(topo) struct topo *lost = with_lost(n.r.topo);
     dra_plugin_look(n.plugin, n.r.topo); /* nothing new */
     dra_plugin_look(n.plugin, lost);
-    while (count_in(&watch.in, "card-0000-19-00") < 2)
+    while (count_in(&watch.in, "card-0000-17-00\x10\x02") < 1)
         rpc_turn(c, 10);
-    cr_expect_eq(count_in(&watch.in, "card-0000-17-00\x10\x02"), 1u);
     rpc_reset(&watch, 8);
     rpc_end(&watch);
     rpc_close(c);
