@@ -130,12 +130,12 @@ static void live(const struct dra_plugin_config *config)
     dra_plugin_look(plugin, rig.topo);
     await_socket();
     need(pthread_create(&watcher, NULL, watch_health, NULL) == 0, "threads");
+    unsigned begun = atomic_load(&n_asked);
     for (unsigned i = 0; i < N_KUBELETS; i++) {
         own[i] = i;
         need(pthread_create(&kubelets[i], NULL, be_kubelet, &own[i]) == 0,
              "threads");
     }
-    unsigned begun = atomic_load(&n_asked);
     while (atomic_load(&n_asked) < begun + 3 * ROUNDS) {
         dra_plugin_look(plugin, rig.topo);
         (void)usleep(500);
