@@ -119,8 +119,8 @@ static int64_t place(struct gate_controller *g, const struct gate_unit *unit,
         gate_tell(g, unit, note, err.text, false);
         return due_ms;
     }
+    remember(g, note); /* what becomes free while others are evicted is news */
     int64_t evict_ms = gate_make_room(g, note, &no_place, &no_place.text);
-    remember(g, note);
     gate_tell(g, unit, note, str_text(&no_place.text), no_place.no_room);
     g->spent_ns += clock_ns() - begun_ns;
     return evict_ms < due_ms ? evict_ms : due_ms;

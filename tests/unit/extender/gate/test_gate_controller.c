@@ -25,6 +25,7 @@ static struct pod_listener listener;
 static struct demand_config config;
 static atomic_bool follows;
 static atomic_uint n_asked;
+static bool evicted_end; /* at once */
 static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct str told;
 
@@ -36,11 +37,20 @@ static bool may_write(void *ctx, int64_t call_ms)
     return !follows;
 }
 
+static void give_back(const char *pod)
+{
+    cleanup_free char *uid = xasprintf("uid-%s", pod);
+    struct writer_op op = {
+        .kind = WRITER_FREE, .namespace = "ns", .pod = pod, .uid = uid};
+    cr_assert_eq(writer_run(w, &op), 0);
+}
+
 static void tell(void *ctx, const struct demand *pod, enum events_reason reason,
                  const char *text)
 {
     (void)ctx;
-    (void)reason;
+    if (reason == EVENTS_PREEMPTED && evicted_end)
+        give_back(pod->name);
     hold_lock(&told_lock);
     str_addf(&told, "%s: %s\n", pod->name, text);
 }
@@ -78,7 +88,7 @@ static void set_up(void)
     struct error err = {0};
     log_set_level((enum log_level)(LOG_ERROR + 1));
     clock_set_fake(BEGIN_MS);
-    follows = false;
+    follows = evicted_end = false;
     n_asked = 0;
     str_init(&told, 1 << 20);
     server = bindserver_start();
@@ -256,14 +266,6 @@ static size_t n_allocations(void)
 {
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
     return alloc_index_size(s->allocations);
-}
-
-static void give_back(const char *pod)
-{
-    cleanup_free char *uid = xasprintf("uid-%s", pod);
-    struct writer_op op = {
-        .kind = WRITER_FREE, .namespace = "ns", .pod = pod, .uid = uid};
-    cr_assert_eq(writer_run(w, &op), 0);
 }
 
 /* --- opening ------------------------------------------------------------ */
@@ -511,6 +513,16 @@ Test(gate_controller, evicts_who_is_less_important)
     cr_expect_eq(count_calls("PATCH"), 0u);
     give_back("low");
     await_calls("PATCH a n1", 1);
+}
+
+/* Before the call that evicts it has ended. */
+Test(gate_controller, sees_what_becomes_free_while_it_evicts)
+{
+    evicted_end = true;
+    take_the_card();
+    MAKE("a", .priority = 100);
+    await_calls("PATCH a n1", 1);
+    cr_expect_eq(count_calls("EVICT low"), 1u);
 }
 
 Test(gate_controller, evicts_nobody_for_who_never_preempts)
