@@ -33,6 +33,8 @@ void gate_claim_write(const struct demand *pod,
 struct gate_pinned {
     char pod_claim[DEMAND_NAME_MAX + 1]; /* the pod's own name for it */
     char claim[DEMAND_NAME_MAX + 1];
+    char made[DEMAND_NAME_MAX + 1]; /* which it named in its place before; ""
+                                     * none, or somebody else deletes it */
 };
 /* The strategic merge patch of the pod's status that names these claims; others
  * are left as they are.  And it is nominated to its node, which kube-scheduler

@@ -91,6 +91,27 @@ static bool is_replaced(const struct gate_unnamed *u, const char *name,
     return false;
 }
 
+/* Those that the pod named before and the watch has not shown yet; of others the
+ * book tells from now on. */
+static int delete_unheard(struct gate_controller *g, struct gate_unnamed *u,
+                          struct error *err)
+{
+    for (size_t i = 0; i < u->n; i++) {
+        struct gate_pinned *p = &u->pinned[i];
+        struct claim_fate fate;
+        int r = 0;
+        if (!p->made[0])
+            continue;
+        if (strcmp(p->made, p->claim) != 0 &&
+            !claim_book_find(g->config.claims, u->namespace, p->made, &fate))
+            r = delete_claim(g, u->namespace, p->made, NULL, err);
+        if (r < 0)
+            return r;
+        p->made[0] = '\0';
+    }
+    return 0;
+}
+
 /* `as_known`: -EBUSY when one is allocated, also if the watch has not shown that
  * yet; else such are left. */
 static int delete_others(struct gate_controller *g,
@@ -135,6 +156,13 @@ int gate_withdraw_claims(struct gate_controller *g, const struct demand *pod,
     return delete_others(g, &u, true, err);
 }
 
+static int delete_all(struct gate_controller *g, struct gate_unnamed *u,
+                      struct error *err)
+{
+    int r = delete_unheard(g, u, err);
+    return r < 0 ? r : delete_others(g, u, false, err);
+}
+
 static size_t find_unnamed(const struct gate_controller *g, const char *uid)
 {
     size_t at = 0;
@@ -162,8 +190,7 @@ static int delete_replaced(struct gate_controller *g, const struct demand *pod,
                            struct error *err)
 {
     size_t at = find_unnamed(g, pod->uid);
-    return at < g->n_unnamed ? delete_others(g, &g->unnamed[at], false, err)
-                             : 0;
+    return at < g->n_unnamed ? delete_all(g, &g->unnamed[at], err) : 0;
 }
 
 int64_t gate_delete_unnamed(struct gate_controller *g)
@@ -172,7 +199,7 @@ int64_t gate_delete_unnamed(struct gate_controller *g)
     int64_t now_ms = clock_ms();
     for (; n < g->n_unnamed && g->unnamed[n].due_ms <= now_ms; n++) {
         struct error err = {0};
-        if (delete_others(g, &g->unnamed[n], false, &err) < 0)
+        if (delete_all(g, &g->unnamed[n], &err) < 0)
             log_event(LOG_WARN, "claim-not-deleted", "namespace",
                       g->unnamed[n].namespace, "pod-uid", g->unnamed[n].uid,
                       "error", err.text, NULL);
@@ -221,6 +248,7 @@ int gate_make_claims(struct gate_controller *g,
         struct gate_pinned *p = &pinned[n++];
         (void)snprintf(p->pod_claim, sizeof p->pod_claim, "%s",
                        pins.items[i].name);
+        (void)snprintf(p->made, sizeof p->made, "%s", pins.items[i].made);
         gate_claim_name(pod, &pins.items[i], p->claim);
         r = create(g, pod, &pins.items[i], p->claim, err);
     }
