@@ -2,13 +2,18 @@
 
 #include <criterion/criterion.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "extender/leader/binder_private.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+
+/* Somebody was told something. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t told = PTHREAD_COND_INITIALIZER;
 
 static bool may_bind(void *ctx, int64_t call_ms)
 {
@@ -60,20 +65,27 @@ void simbinder_stop(struct simbinder *f)
     bindserver_stop(f->server);
 }
 
+static void tell(atomic_int *value, enum binder_outcome outcome)
+{
+    hold_lock(&lock);
+    *value = (int)outcome;
+    (void)pthread_cond_broadcast(&told);
+}
+
 static void done(struct binding *b, enum binder_outcome outcome,
                  const char *reason)
 {
     struct asked *a = b->ctx;
     (void)snprintf(a->reason, sizeof a->reason, "%s", reason);
     a->told_ms = clock_ms();
-    a->outcome = (int)outcome;
+    tell(&a->outcome, outcome);
 }
 
 static void settled(struct binding *b, enum binder_outcome outcome)
 {
     struct asked *a = b->ctx;
     a->settled_ms = clock_ms();
-    a->settled = (int)outcome;
+    tell(&a->settled, outcome);
 }
 
 void asked_init(struct asked *a, const char *pod, const char *uid,
@@ -94,7 +106,12 @@ void asked_init(struct asked *a, const char *pod, const char *uid,
 
 int asked_await(atomic_int *value)
 {
-    for (int i = 0; i < PATIENCE_MS && *value < 0; i++)
-        (void)usleep(1000);
+    struct timespec due;
+    (void)clock_gettime(CLOCK_MONOTONIC, &due); /* cannot fail on Linux */
+    due.tv_sec += PATIENCE_MS / 1000;
+    hold_lock(&lock);
+    while (*value < 0 &&
+           pthread_cond_clockwait(&told, &lock, CLOCK_MONOTONIC, &due) == 0)
+        continue;
     return *value;
 }
