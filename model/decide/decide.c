@@ -3,11 +3,10 @@
 #include <string.h>
 
 #include "lib/base/hash.h"
+#include "model/decide/decide_cover.h"
 #include "model/decide/decide_private.h"
 
 enum {
-    COVER_NONE = UINT8_MAX, /* cards that no set of GPUs reaches */
-
     /* the widths of a cost's levels; together 32 bits */
     COST_RELATION_BITS = 3, /* highest */
     COST_SPREAD_BITS = 10,  /* at most 120 pairs * SYS: never cut */
@@ -23,7 +22,7 @@ struct rank {
     uint16_t cards;
 };
 
-/* One demand on one state.  `near` and `around` change with the relation
+/* One demand on one state.  `gpus` and `around` change with the relation
  * that is tried. */
 struct search {
     const struct shape *shape;
@@ -42,15 +41,12 @@ struct search {
     unsigned n_groups;
 
     enum relation relation;
-    uint16_t near[TOPO_CARDS_MAX];  /* free GPUs within the relation, and */
-    uint16_t served[TOPO_GPUS_MAX]; /* the other way: cards of each GPU */
-    uint16_t useful; /* GPUs whose cards are not all another one's too */
+    struct cover gpus; /* free GPUs within the relation of each card; those
+                        * available are covered */
     uint16_t around[TOPO_NUMAS_MAX]; /* cards that share a NUMA node within
                                       * the relation; no set within another */
     unsigned n_around;
-    uint16_t reach;  /* available cards that can be part of a choice */
-    uint8_t *covers; /* by set of cards: 0 not known, COVER_NONE, or one more
-                      * than the fewest free GPUs that are near all of them */
+    uint16_t reach; /* available cards that can be part of a choice */
 };
 
 static unsigned count_bits(unsigned bits)
@@ -135,45 +131,15 @@ uint64_t demand_class_hash(const struct demand *demand)
 
 /* --- level 1: can a set of cards reach the relation? -------------------- */
 
-/* The fewest free GPUs so that each of `cards` has one near it, by its lowest
- * card: one of the GPUs near that card is among them. */
-static unsigned cover_size(struct search *s, unsigned cards)
-{
-    if (cards == 0)
-        return 0;
-    uint8_t *known = &s->covers[cards];
-    if (*known)
-        return *known == COVER_NONE ? COVER_NONE : *known - 1u;
-    unsigned best = COVER_NONE;
-    unsigned gpus = s->near[__builtin_ctz(cards)] & s->useful;
-    for (unsigned g = gpus; g; g &= g - 1) {
-        unsigned rest = cards & ~(unsigned)s->served[__builtin_ctz(g)];
-        unsigned size = cover_size(s, rest);
-        if (size != COVER_NONE && size + 1 < best)
-            best = size + 1;
-    }
-    *known = (uint8_t)(best == COVER_NONE ? COVER_NONE : best + 1);
-    return best;
-}
-
-/* The free GPUs that are near any of the cards. */
-static unsigned gpus_near(const struct search *s, unsigned cards)
-{
-    unsigned gpus = 0;
-    for (unsigned c = cards; c; c &= c - 1)
-        gpus |= s->near[__builtin_ctz(c)];
-    return gpus;
-}
-
 /* Every card needs a GPU near it, every GPU a card: GPUs of the smallest
  * cover are near cards, and what is missing to the number asked may be any
  * that is near a card.  All of `cards` are in s->reach. */
 static bool gpus_suffice(struct search *s, unsigned cards)
 {
     unsigned asked = s->demand->gpus;
-    if (count_bits(gpus_near(s, cards)) < asked)
+    if (count_bits(cover_near(&s->gpus, cards)) < asked)
         return false;
-    return asked >= s->demand->cards || cover_size(s, cards) <= asked;
+    return asked >= s->demand->cards || cover_size(&s->gpus, cards) <= asked;
 }
 
 static bool reaches(struct search *s, unsigned cards)
@@ -215,33 +181,15 @@ static void try_numas(struct search *s)
     }
 }
 
-/* For covers: which cards each GPU serves, and which GPUs need no look since
- * another serves all of their cards.  False when not even the GPUs that serve
- * most could serve as many cards as asked. */
+/* False when not even the GPUs that serve most could serve as many cards as
+ * asked. */
 static bool prepare_covers(struct search *s)
 {
-    unsigned n_gpus = s->shape->n_gpus, most = 0;
-    s->useful = 0;
-    for (unsigned g = 0; g < n_gpus; g++) {
-        unsigned cards = 0;
-        for (unsigned c = s->reach; c; c &= c - 1) {
-            unsigned card = (unsigned)__builtin_ctz(c);
-            cards |= ((unsigned)s->near[card] >> g & 1u) << card;
-        }
-        s->served[g] = (uint16_t)cards;
-        most = count_bits(cards) > most ? count_bits(cards) : most;
-    }
+    unsigned n_gpus = s->shape->n_gpus;
+    unsigned most = cover_serve(&s->gpus, s->reach, n_gpus);
     if (most * s->demand->gpus < s->demand->cards)
         return false;
-    for (unsigned g = 0; g < n_gpus; g++) {
-        bool dominated = s->served[g] == 0;
-        for (unsigned h = 0; h < n_gpus && !dominated; h++)
-            dominated = h != g && (s->served[g] & ~s->served[h]) == 0 &&
-                        (s->served[g] != s->served[h] || h < g);
-        if (!dominated)
-            s->useful |= (uint16_t)(1u << g);
-    }
-    memset(s->covers, 0, (size_t)1 << s->shape->n_cards);
+    cover_prepare(&s->gpus, s->shape->n_cards, n_gpus);
     return true;
 }
 
@@ -257,8 +205,8 @@ static bool try_gpus(struct search *s)
             if (shape->card_gpu[c][g] <= s->relation)
                 gpus |= 1u << g;
         gpus &= s->gpus_free;
-        changed |= s->near[c] != gpus;
-        s->near[c] = (uint16_t)gpus;
+        changed |= s->gpus.near[c] != gpus;
+        s->gpus.near[c] = (uint16_t)gpus;
         if (gpus && s->available & 1u << c)
             s->reach |= (uint16_t)(1u << c);
     }
@@ -277,7 +225,7 @@ static bool try_relation(struct search *s, enum relation relation)
         return false;
     if (!s->demand->gpus)
         return true;
-    return count_bits(gpus_near(s, s->reach)) >= s->demand->gpus &&
+    return count_bits(cover_near(&s->gpus, s->reach)) >= s->demand->gpus &&
            (s->demand->gpus >= s->demand->cards || prepare_covers(s));
 }
 
@@ -339,14 +287,6 @@ static bool find_cards(struct search *s, struct rank *ret_rank)
 
 /* --- which GPUs, which NUMA node ---------------------------------------- */
 
-static bool gpus_cover(const struct search *s, unsigned cards, unsigned gpus)
-{
-    for (unsigned c = cards; c; c &= c - 1)
-        if (!(s->near[__builtin_ctz(c)] & gpus))
-            return false;
-    return true;
-}
-
 /* The closest relation of each GPU to any of the cards. */
 static void weigh_gpus(const struct search *s, unsigned cards,
                        uint8_t weight[TOPO_GPUS_MAX])
@@ -391,7 +331,7 @@ static unsigned lightest_cover(const struct search *s, unsigned cards,
             gpus |= 1u << gpu[__builtin_ctz(i)];
             sum += weight[gpu[__builtin_ctz(i)]];
         }
-        if (sum < best_weight && gpus_cover(s, cards, gpus)) {
+        if (sum < best_weight && cover_holds(&s->gpus, cards, gpus)) {
             best_weight = sum;
             best = gpus;
         }
@@ -405,13 +345,13 @@ static unsigned lightest_cover(const struct search *s, unsigned cards,
 /* The GPUs for cards that reach the relation. */
 static uint16_t pick_gpus(const struct search *s, unsigned cards)
 {
-    unsigned n = s->demand->gpus, from = gpus_near(s, cards);
+    unsigned n = s->demand->gpus, from = cover_near(&s->gpus, cards);
     uint8_t weight[TOPO_GPUS_MAX];
     if (n == 0)
         return 0;
     weigh_gpus(s, cards, weight);
     unsigned gpus = lightest_gpus(from, n, weight);
-    if (!gpus_cover(s, cards, gpus))
+    if (!cover_holds(&s->gpus, cards, gpus))
         gpus = lightest_cover(s, cards, from, n, weight);
     return (uint16_t)gpus;
 }
@@ -502,7 +442,7 @@ static bool search_init(struct search *s, const struct node_state *state,
         count_bits(s->gpus_free) < demand->gpus)
         return false;
     s->idle = (uint16_t)(state->usable & ~state->occupied);
-    memset(s->near, 0, sizeof s->near);
+    memset(s->gpus.near, 0, sizeof s->gpus.near);
     search_numas(s);
     s->n_groups = 0;
     for (unsigned i = 0; i < shape->n_groups; i++)
@@ -514,12 +454,12 @@ static bool search_init(struct search *s, const struct node_state *state,
 bool decide_search(const struct node_state *state, const struct demand *demand,
                    uint16_t must, uint16_t within, struct choice *ret_choice)
 {
-    uint8_t covers[1 << TOPO_CARDS_MAX]; /* cleared as far as it is used */
+    uint8_t known[1 << TOPO_CARDS_MAX]; /* cleared as far as it is used */
     struct search s;
     struct rank rank;
     if (!search_init(&s, state, demand, must, within))
         return false;
-    s.covers = covers;
+    s.gpus.known = known;
     enum relation align = decide_align(demand);
     enum relation r = demand->gpus ? RELATION_PIX : RELATION_NODE;
     for (; r <= align; r++)
