@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "lib/base/hash.h"
-#include "model/decide/decide_cover.h"
-#include "model/decide/decide_private.h"
+#include "model/decide/decide_search.h"
 
 enum {
     /* the widths of a cost's levels; together 32 bits */
@@ -20,33 +19,6 @@ struct rank {
     uint32_t spread, damage, idle;
     uint64_t cores;
     uint16_t cards;
-};
-
-/* One demand on one state.  `gpus` and `around` change with the relation
- * that is tried. */
-struct search {
-    const struct shape *shape;
-    const struct node_state *state;
-    const struct demand *demand;
-    struct card_need need;
-    uint16_t available; /* cards */
-    uint16_t must;
-    uint16_t gpus_free;
-    uint64_t numas;   /* columns with the CPUs asked free */
-    uint16_t rooted;  /* cards that are on a NUMA node, and those */
-    uint16_t at_cpus; /* whose NUMA node has the CPUs free; both 0 when that
-                       * is not required */
-    uint16_t idle;    /* cards */
-    uint16_t groups[SHAPE_GROUPS_MAX]; /* wholly idle */
-    unsigned n_groups;
-
-    enum relation relation;
-    struct cover gpus; /* free GPUs within the relation of each card; those
-                        * available are covered */
-    uint16_t around[TOPO_NUMAS_MAX]; /* cards that share a NUMA node within
-                                      * the relation; no set within another */
-    unsigned n_around;
-    uint16_t reach; /* available cards that can be part of a choice */
 };
 
 static unsigned count_bits(unsigned bits)
@@ -285,103 +257,6 @@ static bool find_cards(struct search *s, struct rank *ret_rank)
     return found;
 }
 
-/* --- which GPUs, which NUMA node ---------------------------------------- */
-
-/* The closest relation of each GPU to any of the cards. */
-static void weigh_gpus(const struct search *s, unsigned cards,
-                       uint8_t weight[TOPO_GPUS_MAX])
-{
-    for (unsigned g = 0; g < s->shape->n_gpus; g++) {
-        weight[g] = RELATION_COUNT;
-        for (unsigned c = cards; c; c &= c - 1) {
-            uint8_t relation = s->shape->card_gpu[__builtin_ctz(c)][g];
-            if (relation < weight[g])
-                weight[g] = relation;
-        }
-    }
-}
-
-/* The `n` lightest of `from`, the lowest bits among equals. */
-static unsigned lightest_gpus(unsigned from, unsigned n,
-                              const uint8_t weight[TOPO_GPUS_MAX])
-{
-    unsigned taken = 0;
-    for (unsigned w = 0; w < RELATION_COUNT; w++)
-        for (unsigned g = from; g && n; g &= g - 1)
-            if (weight[__builtin_ctz(g)] == w) {
-                taken |= g & -g;
-                n--;
-            }
-    return taken;
-}
-
-/* The lightest set of `n` of `from` that covers all cards, by trying all in
- * the order of their bits: at most 12,870. */
-static unsigned lightest_cover(const struct search *s, unsigned cards,
-                               unsigned from, unsigned n,
-                               const uint8_t weight[TOPO_GPUS_MAX])
-{
-    unsigned gpu[TOPO_GPUS_MAX], n_from = 0, best = 0;
-    unsigned best_weight = UINT32_MAX;
-    for (unsigned g = from; g; g &= g - 1)
-        gpu[n_from++] = (unsigned)__builtin_ctz(g);
-    for (unsigned m = (1u << n) - 1; m < 1u << n_from;) {
-        unsigned gpus = 0, sum = 0;
-        for (unsigned i = m; i; i &= i - 1) {
-            gpus |= 1u << gpu[__builtin_ctz(i)];
-            sum += weight[gpu[__builtin_ctz(i)]];
-        }
-        if (sum < best_weight && cover_holds(&s->gpus, cards, gpus)) {
-            best_weight = sum;
-            best = gpus;
-        }
-        /* the next number with as many bits */
-        unsigned low = m & -m, up = m + low;
-        m = (((up ^ m) >> 2) / low) | up;
-    }
-    return best;
-}
-
-/* The GPUs for cards that reach the relation. */
-static uint16_t pick_gpus(const struct search *s, unsigned cards)
-{
-    unsigned n = s->demand->gpus, from = cover_near(&s->gpus, cards);
-    uint8_t weight[TOPO_GPUS_MAX];
-    if (n == 0)
-        return 0;
-    weigh_gpus(s, cards, weight);
-    unsigned gpus = lightest_gpus(from, n, weight);
-    if (!cover_holds(&s->gpus, cards, gpus))
-        gpus = lightest_cover(s, cards, from, n, weight);
-    return (uint16_t)gpus;
-}
-
-/* Of the NUMA nodes with the CPUs: the one whose worst card is closest, then
- * whose cards are closest in sum, then the first.  When one of the cards' own
- * is required it is one of those. */
-static int16_t pick_numa(const struct search *s, unsigned cards)
-{
-    const struct shape *shape = s->shape;
-    unsigned best = UINT32_MAX;
-    int16_t numa = -1;
-    for (uint64_t left = s->numas; left; left &= left - 1) {
-        unsigned n = (unsigned)__builtin_ctzll(left), worst = 0, sum = 0;
-        bool own = !(cards & s->rooted);
-        for (unsigned c = cards; c; c &= c - 1) {
-            uint8_t relation = shape->card_numa[__builtin_ctz(c)][n];
-            worst = relation > worst ? relation : worst;
-            sum += relation;
-            own |= relation <= RELATION_NODE;
-        }
-        unsigned weight = worst * TOPO_CARDS_MAX * RELATION_COUNT + sum;
-        if (own && weight < best) {
-            best = weight;
-            numa = shape->numa_id[n];
-        }
-    }
-    return numa;
-}
-
 static uint32_t at_most(uint64_t value, unsigned bits)
 {
     uint64_t max = (UINT64_C(1) << bits) - 1;
@@ -469,10 +344,8 @@ bool decide_search(const struct node_state *state, const struct demand *demand,
         return false;
     memset(ret_choice, 0, sizeof *ret_choice); /* choices compare as bytes */
     ret_choice->cost = cost_pack(r, &rank);
-    ret_choice->cards = rank.cards;
-    ret_choice->gpus = pick_gpus(&s, rank.cards);
     ret_choice->relation = (uint8_t)r;
-    ret_choice->numa = pick_numa(&s, rank.cards);
+    decide_pick(&s, rank.cards, ret_choice);
     return true;
 }
 

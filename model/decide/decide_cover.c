@@ -52,3 +52,24 @@ unsigned cover_size(struct cover *cover, unsigned set)
     *known = (uint8_t)(best == COVER_NONE ? COVER_NONE : best + 1);
     return best;
 }
+
+void sets_begin(struct sets *sets, unsigned from, unsigned n)
+{
+    sets->n_devices = 0;
+    for (unsigned d = from; d; d &= d - 1)
+        sets->device[sets->n_devices++] = (unsigned)__builtin_ctz(d);
+    sets->at = (1u << n) - 1;
+}
+
+unsigned sets_next(struct sets *sets)
+{
+    unsigned set = 0, at = sets->at;
+    if (at >= 1u << sets->n_devices)
+        return 0;
+    for (unsigned i = at; i; i &= i - 1)
+        set |= 1u << sets->device[__builtin_ctz(i)];
+    /* the next number with as many bits */
+    unsigned low = at & -at, up = at + low;
+    sets->at = (((up ^ at) >> 2) / low) | up;
+    return set;
+}

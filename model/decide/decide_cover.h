@@ -49,4 +49,14 @@ static inline bool cover_holds(const struct cover *cover, unsigned set,
     return true;
 }
 
+/* All sets of `n` of `from`, 1 or more, in the order of their bits: at most
+ * 12,870. */
+struct sets {
+    unsigned device[COVER_SIDE_MAX], n_devices;
+    unsigned at; /* the next one, as bits of `device` */
+};
+void sets_begin(struct sets *sets, unsigned from, unsigned n);
+/* 0 behind the last. */
+unsigned sets_next(struct sets *sets);
+
 #endif
