@@ -102,6 +102,22 @@ size_t topo_count(const struct topo *topo, enum device_kind kind,
     return topo->count[kind];
 }
 
+bool topo_is_compute_nic(const struct device *device)
+{
+    return device->kind == DEVICE_NIC && device->rdma[0] != '\0';
+}
+
+size_t topo_considered(const struct topo *topo, enum device_kind kind,
+                       size_t ret[TOPO_KIND_MAX])
+{
+    size_t n = 0, first = topo->first[kind];
+    for (size_t i = 0; i < topo->count[kind] && n < TOPO_KIND_MAX; i++)
+        if (kind != DEVICE_NIC ||
+            topo_is_compute_nic(&topo->devices[first + i]))
+            ret[n++] = first + i;
+    return n;
+}
+
 /* The column of a NUMA node, or -1. */
 static ptrdiff_t numa_column(const struct topo *topo, int numa)
 {

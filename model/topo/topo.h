@@ -21,6 +21,8 @@ enum {
     TOPO_DEVICES_MAX = 1024, /* per node */
     TOPO_CARDS_MAX = 16,     /* cards per node that the decision considers */
     TOPO_GPUS_MAX = 16,
+    TOPO_NICS_MAX = 16,  /* compute NICs */
+    TOPO_KIND_MAX = 16,  /* the most of these three */
     TOPO_NUMAS_MAX = 64, /* NUMA nodes with CPUs, per node */
     TOPO_PATH_MAX = 16,  /* PCI bridges between a host bridge and a device */
     TOPO_FUNCTIONS_MAX = 64, /* PCI functions of one card that are listed */
@@ -108,6 +110,14 @@ const struct device *topo_find(const struct topo *topo, const char *id);
  * adjacent). */
 size_t topo_count(const struct topo *topo, enum device_kind kind,
                   size_t *ret_first);
+
+/* Is it a NIC that a pod can compute with: one with an RDMA device? */
+bool topo_is_compute_nic(const struct device *device);
+/* Indexes of the cards, GPUs or NICs that the decision considers, in the
+ * order of the bits by which it tells them: the first TOPO_KIND_MAX, of NICs
+ * those for computing.  Returns how many. */
+size_t topo_considered(const struct topo *topo, enum device_kind kind,
+                       size_t ret[TOPO_KIND_MAX]);
 
 enum topo_runs topo_runs(const struct topo *topo);
 
