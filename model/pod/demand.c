@@ -302,6 +302,29 @@ static int take_gpus(const struct pod *pod, struct demand *d, struct error *err)
     return rc;
 }
 
+/* The compute NICs of the pair's host pod. */
+static int take_nics(const struct pod *pod, struct demand *d, struct error *err)
+{
+    char path[96];
+    int32_t stated = 0;
+    int64_t nics = 0;
+    bool given = demand_given(pod, POD_PAIR_NICS);
+    const struct pair_shape *shape = own_shape(d);
+    int rc = given ? demand_take_number(pod, POD_PAIR_NICS, TOPO_NICS_MAX,
+                                        &stated, err)
+                   : 0;
+    const struct claim claims[] = {
+        {pod_text_path(POD_PAIR_NICS), given, stated},
+        claim_of_shape(d, "nics", shape ? shape->nics : 0, path)};
+    if (rc == 0)
+        rc = settle(claims, ARRAY_LEN(claims), UNIT_NUMBER, &nics, err);
+    if (rc == 0 && d->role != ROLE_SERVICE)
+        d->pair_nics = (uint8_t)nics;
+    if (rc == 0 && d->role == ROLE_HOST)
+        d->nics = (uint8_t)nics;
+    return rc;
+}
+
 /* The CPUs of the pair's host pod. */
 static int take_cpus(const struct pod *pod, struct demand *d, struct error *err)
 {
@@ -490,6 +513,7 @@ static int take_demand(const struct pod *pod, struct demand *d,
         (rc = take_cards(pod, d, err)) < 0 ||
         (rc = take_card_need(pod, d, err)) < 0 ||
         (rc = take_gpus(pod, d, err)) < 0 ||
+        (rc = take_nics(pod, d, err)) < 0 ||
         (rc = take_cpus(pod, d, err)) < 0 ||
         (rc = take_memory(pod, d, err)) < 0 ||
         (rc = take_alignment(pod, d, err)) < 0 ||

@@ -30,7 +30,7 @@ enum {
  * which also says what the pod leaves open. */
 struct pair_shape {
     int32_t first, last;
-    uint8_t cards, gpus;
+    uint8_t cards, gpus, nics;
     uint8_t align; /* enum relation */
     bool has_card_need;
     uint32_t card_cores, card_memory_mib;
@@ -66,6 +66,8 @@ struct demand {
     uint8_t gpus;         /* of the host pod, else 0; UINT8_MAX: that or more */
     uint8_t pair_gpus;    /* of the pair's host pod: equal to gpus there; an
                           * xPU pod's annotation biga.dev/gpus */
+    uint8_t nics;         /* compute NICs of the host pod, else 0 */
+    uint8_t pair_nics;    /* of the pair's host pod, as pair_gpus */
     uint32_t cpu_milli;   /* CPUs of the pair's host pod, in thousandths. An
                           * xPU pod's are what annotation biga.dev/cpus says
                           * of its pair and decide nothing before
@@ -124,7 +126,7 @@ void demand_pair_key(const struct demand *demand,
                      char ret_key[DEMAND_PAIR_KEY_MAX]);
 
 /* What the whole pair of a host or xPU pod asks, as a host pod's demand:
- * all its cards, its GPUs, CPUs, memory and need.  `rank` is the pair of the
+ * all its cards, its GPUs, NICs, CPUs, memory and need.  `rank` is the pair of the
  * job that is meant: the pod's own, or another; they ask the same unless
  * `shapes` says otherwise (of the pod's own pair too: its entry has what all
  * its xPU pods take together).  Name and uid are those of the pod. */

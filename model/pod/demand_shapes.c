@@ -16,6 +16,7 @@ struct entry {
 enum key {
     KEY_CARDS,
     KEY_GPUS,
+    KEY_NICS,
     KEY_CORES,
     KEY_MEMORY,
     KEY_CPUS,
@@ -30,6 +31,7 @@ static const struct {
 } keys[KEY_COUNT] = {
     [KEY_CARDS] = {"cards", 1, TOPO_CARDS_MAX},
     [KEY_GPUS] = {"gpus", 0, TOPO_GPUS_MAX},
+    [KEY_NICS] = {"nics", 0, TOPO_NICS_MAX},
     [KEY_CORES] = {"cores", 0, UINT32_MAX},
     [KEY_MEMORY] = {"memory-mib", 0, UINT32_MAX},
     [KEY_CPUS] = {"cpus", 0, 0},
@@ -101,6 +103,8 @@ static int take_value(struct entry *e, enum key key, const char *value)
         e->shape.cards = (uint8_t)number;
     else if (key == KEY_GPUS)
         e->shape.gpus = (uint8_t)number;
+    else if (key == KEY_NICS)
+        e->shape.nics = (uint8_t)number;
     else if (key == KEY_CORES)
         e->shape.card_cores = (uint32_t)number;
     else if (key == KEY_MEMORY)
@@ -122,7 +126,7 @@ static int take_word(struct entry *e, char *word)
     if (!value || k == KEY_COUNT)
         return error_set(e->err, EDOM,
                          "entry %u: \"%.32s%s\" must be KEY=VALUE, with KEY "
-                         "cards, gpus, cores, memory-mib, cpus, "
+                         "cards, gpus, nics, cores, memory-mib, cpus, "
                          "host-memory-mib or align",
                          e->number, word, value ? "=…" : "");
     if (e->keys >> k & 1)
@@ -214,9 +218,11 @@ void demand_pair(const struct demand *pod, int32_t rank,
     pair.pair = rank;
     pair.cards = pair.pair_cards = pod->pair_cards;
     pair.gpus = pair.pair_gpus = pod->pair_gpus;
+    pair.nics = pair.pair_nics = pod->pair_nics;
     if (shape) {
         pair.cards = pair.pair_cards = shape->cards;
         pair.gpus = pair.pair_gpus = shape->gpus;
+        pair.nics = pair.pair_nics = shape->nics;
         pair.align = shape->align;
         pair.has_card_need = shape->has_card_need;
         pair.card_cores = shape->card_cores;
@@ -233,6 +239,6 @@ bool demand_is_planned(const struct demand *pod)
         return false;
     if ((pod->job[0] && pod->size > 1) || pod->cards != pod->pair_cards)
         return true;
-    return pod->role == ROLE_XPU &&
-           (pod->pair_gpus || pod->cpu_milli || pod->memory_mib);
+    return pod->role == ROLE_XPU && (pod->pair_gpus || pod->pair_nics ||
+                                     pod->cpu_milli || pod->memory_mib);
 }

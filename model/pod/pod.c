@@ -52,6 +52,7 @@ static const struct row texts[POD_TEXT_COUNT] = {
     ANNOTATION(POD_EXCLUSIVE, "biga.dev/exclusive"),
     ANNOTATION(POD_ARCH, "biga.dev/arch"),
     ANNOTATION(POD_PAIR_GPUS, "biga.dev/gpus"),
+    ANNOTATION(POD_PAIR_NICS, "biga.dev/nics"),
     ANNOTATION(POD_PAIR_CPUS, "biga.dev/cpus"),
     ANNOTATION(POD_PAIR_MEMORY, "biga.dev/memory-mib"),
     ANNOTATION(POD_WITHIN, "biga.dev/within"),

@@ -38,6 +38,7 @@ enum pod_text {
     POD_EXCLUSIVE,
     POD_ARCH,
     POD_PAIR_GPUS,
+    POD_PAIR_NICS,
     POD_PAIR_CPUS,
     POD_PAIR_MEMORY,
     POD_WITHIN,

@@ -31,7 +31,8 @@ static void check_shapes(const struct demand *d)
         require(pair.role == ROLE_HOST && pair.cards == s->cards);
     }
     demand_pair(d, d->pair, &pair);
-    require(pair.cards == d->pair_cards && pair.gpus == d->pair_gpus);
+    require(pair.cards == d->pair_cards && pair.gpus == d->pair_gpus &&
+            pair.nics == d->pair_nics);
 }
 
 static void check_answer(const struct demand *d)
@@ -49,6 +50,8 @@ static void check_answer(const struct demand *d)
     require(d->pair_cards >= d->cards && d->pair_cards <= TOPO_CARDS_MAX);
     require(d->role == ROLE_XPU || d->pair_cards == d->cards);
     require(d->role == ROLE_HOST || d->gpus == 0);
+    require(d->role == ROLE_HOST || d->nics == 0);
+    require(d->nics <= TOPO_NICS_MAX && d->pair_nics <= TOPO_NICS_MAX);
     require(d->align < RELATION_COUNT);
     require(d->pair >= 0 && d->pair <= DEMAND_PAIR_MAX);
     require(d->size >= 1 && d->size <= DEMAND_SIZE_MAX);
@@ -57,8 +60,9 @@ static void check_answer(const struct demand *d)
     require(d->prefer_within >= DEMAND_ANYWHERE &&
             d->prefer_within < FABRIC_TIERS_MAX);
     require(d->role != ROLE_HOST || d->gpus == d->pair_gpus);
-    require(d->role != ROLE_SERVICE ||
-            (!d->pair_gpus && !d->cpu_milli && !d->memory_mib));
+    require(d->role != ROLE_HOST || d->nics == d->pair_nics);
+    require(d->role != ROLE_SERVICE || (!d->pair_gpus && !d->pair_nics &&
+                                        !d->cpu_milli && !d->memory_mib));
     if (d->role != ROLE_SERVICE)
         check_shapes(d);
     require(d->has_card_need == (d->card_cores || d->card_memory_mib));

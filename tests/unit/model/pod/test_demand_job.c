@@ -75,6 +75,41 @@ Test(demand_job, gpus_and_cpus_of_the_pair)
         "such as 2, 1.5 or 500m");
 }
 
+Test(demand_job, nics_of_the_pair)
+{
+    struct demand d = pod_read_ok(POD("host", "", "'biga.dev/nics':'2'", ""));
+    cr_expect_eq(d.nics, 2);
+    cr_expect_eq(d.pair_nics, 2);
+    cr_expect(!demand_is_planned(&d));
+    d = pod_read_ok(POD("xpu", "", "'biga.dev/nics':'16'", ""));
+    cr_expect_eq(d.nics, 0);
+    cr_expect_eq(d.pair_nics, 16);
+    cr_expect(demand_is_planned(&d));
+    struct demand pair;
+    demand_pair(&d, d.pair, &pair);
+    cr_expect_eq(pair.nics, 16);
+    d = pod_read_ok(POD("service", "", "'biga.dev/nics':'2'", ""));
+    cr_expect_eq(d.nics + d.pair_nics, 0);
+    pod_refused(EDOM, POD("host", "", "'biga.dev/nics':'17'", ""),
+                "metadata.annotations['biga.dev/nics']: is '17', must be a "
+                "whole number from 0 to 16");
+    d = pod_read_ok(POD("host", ",'biga.dev/job':'j'",
+                        "'biga.dev/size':'2',"
+                        "'biga.dev/shapes':'0: nics=1; 1: nics=3'",
+                        ""));
+    cr_expect_eq(d.nics, 1);
+    demand_pair(&d, 1, &pair);
+    cr_expect_eq(pair.nics, 3);
+    pod_refused(EDOM,
+                POD("host", ",'biga.dev/job':'j'",
+                    "'biga.dev/size':'2','biga.dev/nics':'2',"
+                    "'biga.dev/shapes':'0: nics=1'",
+                    ""),
+                "metadata.annotations['biga.dev/nics']: is 2, but "
+                "metadata.annotations['biga.dev/shapes'], nics of pair 0: is "
+                "1; both must be the same");
+}
+
 Test(demand_job, cpus_of_the_host_pod)
 {
     static const struct {
