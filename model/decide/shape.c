@@ -125,6 +125,21 @@ static void fill_relations(struct shape *s, const struct topo *topo,
     }
 }
 
+/* NICs that are not for computing may stand between those that are. */
+static void fill_nics(struct shape *s, const struct topo *topo, size_t cards,
+                      size_t gpus)
+{
+    size_t nics[TOPO_KIND_MAX];
+    s->n_nics = (uint8_t)topo_considered(topo, DEVICE_NIC, nics);
+    for (unsigned n = 0; n < s->n_nics; n++) {
+        for (unsigned c = 0; c < s->n_cards; c++)
+            s->card_nic[c][n] = (uint8_t)topo_relation(topo, cards + c,
+                                                       nics[n]);
+        for (unsigned g = 0; g < s->n_gpus; g++)
+            s->gpu_nic[g][n] = (uint8_t)topo_relation(topo, gpus + g, nics[n]);
+    }
+}
+
 /* A name too long to ask for stays unknown, rather than cut to another's. */
 static void fill_arch(struct shape *s, const struct topo *topo, size_t cards)
 {
@@ -152,6 +167,7 @@ struct shape *shape_create(const struct topo *topo)
     s->n_numas = (uint8_t)at_most(topo_count(topo, DEVICE_NUMA, &numas),
                                   TOPO_NUMAS_MAX);
     fill_relations(s, topo, cards, gpus, numas);
+    fill_nics(s, topo, cards, gpus);
     fill_arch(s, topo, cards);
     for (unsigned n = 0; n < s->n_numas; n++) {
         s->numa_id[n] = (int16_t)topo_device(topo, numas + n)->numa;

@@ -1,7 +1,8 @@
 /* shape - a topology without names: what a decision about cards needs, and
  * nothing else, so that all nodes with the same hardware share one.
  *
- * Cards and GPUs are bits 0…15 in the order of their topo.  Pure. */
+ * Cards, GPUs and compute NICs are bits 0…15 in the order of their topo.
+ * Pure. */
 #ifndef BIGA_MODEL_DECIDE_SHAPE_H
 #define BIGA_MODEL_DECIDE_SHAPE_H
 
@@ -20,10 +21,12 @@ struct shape_subset {
 };
 
 struct shape {
-    uint8_t n_cards, n_gpus, n_numas;
+    uint8_t n_cards, n_gpus, n_nics, n_numas;
     uint8_t card_card[TOPO_CARDS_MAX][TOPO_CARDS_MAX]; /* enum relation;
                                                         * symmetric */
     uint8_t card_gpu[TOPO_CARDS_MAX][TOPO_GPUS_MAX];
+    uint8_t card_nic[TOPO_CARDS_MAX][TOPO_NICS_MAX];
+    uint8_t gpu_nic[TOPO_GPUS_MAX][TOPO_NICS_MAX];
     uint8_t card_numa[TOPO_CARDS_MAX][TOPO_NUMAS_MAX]; /* NODE or worse */
     int16_t numa_id[TOPO_NUMAS_MAX];    /* os index of numa column i */
     uint32_t numa_cpus[TOPO_NUMAS_MAX]; /* logical CPUs, 0 unknown */
