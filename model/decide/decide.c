@@ -12,11 +12,13 @@ enum {
     COST_DAMAGE_BITS = 6,
     COST_IDLE_BITS = 4,
     COST_CORES_BITS = 9, /* stored plus one, so that no cost is 0 */
+    COST_NICS_BITS = 3,  /* of those of the cores, when NICs are asked */
 };
 
-/* What levels 2 to 6 compare, in this order. */
+/* What levels 2 to 7 compare, in this order. */
 struct rank {
     uint32_t spread, damage, idle;
+    uint32_t nics; /* relation; PIX as long as it is not known */
     uint64_t cores;
     uint16_t cards;
 };
@@ -67,7 +69,7 @@ void decide_idle_cpus(const struct shape *shape,
 
 /* What a class consists of, with every equivalent spelling made one. */
 struct class_key {
-    uint8_t cards, gpus, align, exclusive, runs, by_claim;
+    uint8_t cards, gpus, nics, align, exclusive, runs, by_claim;
     struct card_need need;
     uint32_t cpus;
     char arch[DEMAND_ARCH_MAX + 1];
@@ -79,6 +81,7 @@ static struct class_key class_of(const struct demand *demand)
     memset(&key, 0, sizeof key); /* compared and hashed as bytes */
     key.cards = demand->cards;
     key.gpus = demand->gpus;
+    key.nics = demand->nics;
     key.align = (uint8_t)decide_align(demand);
     key.exclusive = demand->exclusive;
     key.runs = demand->runs;
@@ -201,7 +204,7 @@ static bool try_relation(struct search *s, enum relation relation)
            (s->demand->gpus >= s->demand->cards || prepare_covers(s));
 }
 
-/* --- levels 2 to 6: which set of cards ---------------------------------- */
+/* --- levels 2 to 7: which set of cards ---------------------------------- */
 
 static void rank_cards(const struct search *s,
                        const struct shape_subset *subset, struct rank *ret_rank)
@@ -225,6 +228,8 @@ static bool rank_is_better(const struct rank *a, const struct rank *b)
         return a->damage < b->damage;
     if (a->idle != b->idle)
         return a->idle < b->idle;
+    if (a->nics != b->nics)
+        return a->nics < b->nics;
     if (a->cores != b->cores)
         return a->cores < b->cores;
     return a->cards < b->cards;
@@ -249,6 +254,10 @@ static bool find_cards(struct search *s, struct rank *ret_rank)
         rank_cards(s, at, &rank);
         if (found && (!rank_is_better(&rank, &best) || !reaches(s, at->cards)))
             continue;
+        if (s->nics)
+            rank.nics = decide_nics_relation(s, at->cards);
+        if (found && !rank_is_better(&rank, &best))
+            continue;
         best = rank;
         found = true;
     }
@@ -263,15 +272,22 @@ static uint32_t at_most(uint64_t value, unsigned bits)
     return (uint32_t)(value < max ? value : max);
 }
 
-/* Level 1 in the highest bits, then spread, damage, idle cards and cores
- * left; a level beyond its width counts as its highest value. */
-static uint32_t cost_pack(enum relation relation, const struct rank *rank)
+/* Level 1 in the highest bits, then spread, damage, idle cards, NICs if any
+ * are asked, and cores left; a level beyond its width counts as its highest
+ * value. */
+static uint32_t cost_pack(enum relation relation, const struct rank *rank,
+                          bool nics)
 {
+    unsigned cores_bits = COST_CORES_BITS;
     uint32_t cost = at_most(relation, COST_RELATION_BITS);
     cost = cost << COST_SPREAD_BITS | at_most(rank->spread, COST_SPREAD_BITS);
     cost = cost << COST_DAMAGE_BITS | at_most(rank->damage, COST_DAMAGE_BITS);
     cost = cost << COST_IDLE_BITS | at_most(rank->idle, COST_IDLE_BITS);
-    return cost << COST_CORES_BITS | at_most(rank->cores + 1, COST_CORES_BITS);
+    if (nics) {
+        cost = cost << COST_NICS_BITS | at_most(rank->nics, COST_NICS_BITS);
+        cores_bits -= COST_NICS_BITS;
+    }
+    return cost << cores_bits | at_most(rank->cores + 1, cores_bits);
 }
 
 /* --- the whole ---------------------------------------------------------- */
@@ -297,7 +313,7 @@ static void search_numas(struct search *s)
     s->at_cpus = (uint16_t)at_cpus;
 }
 
-/* False when there are not even enough cards and GPUs. */
+/* False when there are not even enough cards, GPUs and NICs. */
 static bool search_init(struct search *s, const struct node_state *state,
                         const struct demand *demand, uint16_t must,
                         uint16_t within)
@@ -314,7 +330,8 @@ static bool search_init(struct search *s, const struct node_state *state,
     if (demand->cards == 0 || demand->cards > TOPO_CARDS_MAX ||
         count_bits(s->available) < demand->cards ||
         (must & ~s->available) != 0 || count_bits(must) > demand->cards ||
-        count_bits(s->gpus_free) < demand->gpus)
+        count_bits(s->gpus_free) < demand->gpus ||
+        (demand->nics && count_bits(decide_nics_free(state)) < demand->nics))
         return false;
     s->idle = (uint16_t)(state->usable & ~state->occupied);
     memset(s->gpus.near, 0, sizeof s->gpus.near);
@@ -326,27 +343,46 @@ static bool search_init(struct search *s, const struct node_state *state,
     return true;
 }
 
-bool decide_search(const struct node_state *state, const struct demand *demand,
-                   uint16_t must, uint16_t within, struct choice *ret_choice)
+/* After search_init().  `nics`: NULL when none are asked. */
+static bool search(struct search *s, struct nic_search *nics,
+                   struct choice *ret_choice)
 {
     uint8_t known[1 << TOPO_CARDS_MAX]; /* cleared as far as it is used */
-    struct search s;
     struct rank rank;
-    if (!search_init(&s, state, demand, must, within))
-        return false;
-    s.gpus.known = known;
-    enum relation align = decide_align(demand);
-    enum relation r = demand->gpus ? RELATION_PIX : RELATION_NODE;
+    s->gpus.known = known;
+    s->nics = nics;
+    enum relation align = decide_align(s->demand);
+    enum relation r = s->demand->gpus ? RELATION_PIX : RELATION_NODE;
     for (; r <= align; r++)
-        if (try_relation(&s, r) && find_cards(&s, &rank))
+        if (try_relation(s, r) && find_cards(s, &rank))
             break;
     if (r > align)
         return false;
     memset(ret_choice, 0, sizeof *ret_choice); /* choices compare as bytes */
-    ret_choice->cost = cost_pack(r, &rank);
+    ret_choice->cost = cost_pack(r, &rank, nics != NULL);
     ret_choice->relation = (uint8_t)r;
-    decide_pick(&s, rank.cards, ret_choice);
+    decide_pick(s, rank.cards, ret_choice);
     return true;
+}
+
+/* On its own, as it takes much of the stack. */
+__attribute__((noinline)) static bool
+search_with_nics(struct search *s, struct choice *ret_choice)
+{
+    struct nic_search nics;
+    decide_nics_init(&nics, s->shape, decide_nics_free(s->state),
+                     s->demand->gpus != 0);
+    return search(s, &nics, ret_choice);
+}
+
+bool decide_search(const struct node_state *state, const struct demand *demand,
+                   uint16_t must, uint16_t within, struct choice *ret_choice)
+{
+    struct search s;
+    if (!search_init(&s, state, demand, must, within))
+        return false;
+    return demand->nics ? search_with_nics(&s, ret_choice)
+                        : search(&s, NULL, ret_choice);
 }
 
 enum reason decide(const struct node_state *state, const struct demand *demand,

@@ -1,5 +1,5 @@
-/* decide - which cards (and GPUs, and NUMA node) of one node a demand gets,
- * and how good that is.
+/* decide - which cards (and GPUs, NICs, and NUMA node) of one node a demand
+ * gets, and how good that is.
  *
  * A pure function of (state of the node, demand).  A NUMA node is a place for
  * a host pod when it has the CPUs free that the pod requests.  The order
@@ -11,8 +11,11 @@
  *   3. how many cards of whole free aligned groups are left useless
  *      behind (groups that were wholly idle and no longer are),
  *   4. how many idle cards the node has left: fewer is tighter,
- *   5. how many cores are left free on the chosen cards: fewer is tighter,
- *   6. the lowest card bits, then the lowest GPU bits. */
+ *   5. the worst relation between the NICs, if it asks for any, and its GPUs,
+ *      or else its cards,
+ *   6. how many cores are left free on the chosen cards: fewer is tighter,
+ *   7. the lowest card bits, then the lowest GPU bits, then the lowest NIC
+ *      bits. */
 #ifndef BIGA_MODEL_DECIDE_DECIDE_H
 #define BIGA_MODEL_DECIDE_DECIDE_H
 
@@ -43,6 +46,7 @@ struct node_state {
                         * available to an exclusive demand. Part of shared;
                         * cores and memory_mib are without the shares */
     uint16_t gpus_used;
+    uint16_t nics_used;
     uint16_t inert;   /* run no applied pods: nobody knows their runtime */
     uint16_t passive; /* 1: the whole node runs no applied pods */
     uint16_t claimed; /* given by ResourceClaims, the others by allocations */
@@ -74,6 +78,7 @@ enum reason {
     REASON_CARD_TOO_SMALL, /* no card has the cores or memory, even idle */
     REASON_CARDS_RESERVED, /* exclusive, and services have shares of them */
     REASON_TOO_FEW_GPUS,
+    REASON_TOO_FEW_NICS,
     REASON_ALIGNMENT_NEVER, /* no set of cards is aligned as asked */
     REASON_PAIR_ELSEWHERE,  /* its pair is already on another node */
     REASON_PAIR_CARDS,      /* its pair's cards cannot take it */
@@ -84,6 +89,7 @@ enum reason {
     REASON_CARD_CORES, /* too few free cores on the cards */
     REASON_CARD_MEMORY,
     REASON_GPUS_BUSY,
+    REASON_NICS_BUSY,
     REASON_NUMA_CPUS,   /* no NUMA node near the cards has the CPUs free */
     REASON_ALIGNMENT,   /* the free cards are not aligned as asked */
     REASON_HOST_ROOM,   /* its host has no CPU, memory or pods left for it */
@@ -98,12 +104,14 @@ const char *reason_word(enum reason reason);
 bool reason_resolvable(enum reason reason);
 
 struct choice {
-    uint32_t cost;    /* lower is better; comparable between nodes; see
+    uint32_t cost;        /* lower is better; comparable between nodes; see
                       * cost_pack in decide.c.  Never 0 or UINT32_MAX */
-    uint16_t cards;   /* bits */
-    uint16_t gpus;    /* bits */
-    uint8_t relation; /* enum relation of level 1 */
-    int16_t numa;     /* os index for the host pod, -1 unknown */
+    uint16_t cards;       /* bits */
+    uint16_t gpus;        /* bits */
+    uint16_t nics;        /* bits */
+    uint8_t relation;     /* enum relation of level 1 */
+    uint8_t nic_relation; /* of level 5; 0 without NICs */
+    int16_t numa;         /* os index for the host pod, -1 unknown */
 };
 
 #define COST_NO_FIT UINT32_MAX

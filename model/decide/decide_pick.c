@@ -23,10 +23,7 @@ static unsigned sum_of(unsigned set, const uint8_t closest[COVER_SIDE_MAX])
     return sum;
 }
 
-/* Of `from`, the `n` that cover `set` with the smallest sum of distances to
- * it, then of the lowest bits; 0 for none.  `closest` has the distance of
- * each. */
-static unsigned lightest(const struct cover *cover, unsigned set, unsigned from,
+unsigned decide_lightest(const struct cover *cover, unsigned set, unsigned from,
                          unsigned n, const uint8_t closest[COVER_SIDE_MAX])
 {
     unsigned best = closest_of(from, n, closest), best_sum = UINT32_MAX;
@@ -63,8 +60,26 @@ static unsigned pick_gpus(const struct search *s, unsigned cards)
 {
     uint8_t closest[COVER_SIDE_MAX];
     weigh_gpus(s, cards, closest);
-    return lightest(&s->gpus, cards, cover_near(&s->gpus, cards),
-                    s->demand->gpus, closest);
+    return decide_lightest(&s->gpus, cards, cover_near(&s->gpus, cards),
+                           s->demand->gpus, closest);
+}
+
+/* Of those whose NICs suffice within the relation. */
+static unsigned pick_gpus_near_nics(const struct search *s, unsigned cards,
+                                    enum relation nics)
+{
+    unsigned best = 0, best_sum = UINT32_MAX;
+    uint8_t closest[COVER_SIDE_MAX];
+    weigh_gpus(s, cards, closest);
+    for (unsigned g = 0, at = 0;
+         (g = decide_gpus_near_nics(s, cards, nics, &at)) != 0;) {
+        unsigned sum = sum_of(g, closest);
+        if (sum < best_sum) {
+            best_sum = sum;
+            best = g;
+        }
+    }
+    return best;
 }
 
 /* Of the NUMA nodes with the CPUs: the one whose worst card is closest, then
@@ -98,6 +113,15 @@ void decide_pick(const struct search *s, unsigned cards,
 {
     ret_choice->cards = (uint16_t)cards;
     ret_choice->numa = pick_numa(s, cards);
+    if (!s->nics) {
+        if (s->demand->gpus)
+            ret_choice->gpus = (uint16_t)pick_gpus(s, cards);
+        return;
+    }
+    enum relation nics = decide_nics_relation(s, cards);
     if (s->demand->gpus)
-        ret_choice->gpus = (uint16_t)pick_gpus(s, cards);
+        ret_choice->gpus = (uint16_t)pick_gpus_near_nics(s, cards, nics);
+    ret_choice->nic_relation = (uint8_t)nics;
+    ret_choice->nics = decide_pick_nics(s->nics, s->shape, s->demand,
+                                        ret_choice);
 }

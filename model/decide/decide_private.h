@@ -47,6 +47,13 @@ uint16_t decide_cards_open(const struct node_state *state,
 uint16_t decide_cards_for(const struct node_state *state,
                           const struct demand *demand);
 
+/* Bits of the compute NICs that nobody has. */
+uint16_t decide_nics_free(const struct node_state *state);
+/* The NICs for a choice that has cards and GPUs, however these were chosen:
+ * false when too few are free. */
+bool decide_add_nics(const struct node_state *state,
+                     const struct demand *demand, struct choice *choice);
+
 /* decide() without the reason. */
 bool decide_search(const struct node_state *state, const struct demand *demand,
                    uint16_t must, uint16_t within, struct choice *ret_choice);

@@ -32,6 +32,7 @@ const char *reason_word(enum reason reason)
         [REASON_CARD_TOO_SMALL] = "card-too-small",
         [REASON_CARDS_RESERVED] = "cards-reserved",
         [REASON_TOO_FEW_GPUS] = "too-few-gpus",
+        [REASON_TOO_FEW_NICS] = "too-few-nics",
         [REASON_ALIGNMENT_NEVER] = "alignment-never",
         [REASON_PAIR_ELSEWHERE] = "pair-elsewhere",
         [REASON_PAIR_CARDS] = "pair-cards",
@@ -39,6 +40,7 @@ const char *reason_word(enum reason reason)
         [REASON_CARD_CORES] = "card-cores",
         [REASON_CARD_MEMORY] = "card-memory",
         [REASON_GPUS_BUSY] = "gpus-busy",
+        [REASON_NICS_BUSY] = "nics-busy",
         [REASON_NUMA_CPUS] = "numa-cpus",
         [REASON_ALIGNMENT] = "alignment",
         [REASON_QUOTA] = "quota",
@@ -73,7 +75,7 @@ static struct node_state idle_state(const struct node_state *state)
     struct node_state idle = *state;
     memcpy(idle.free_cores, idle.cores, sizeof idle.cores);
     memcpy(idle.free_memory_mib, idle.memory_mib, sizeof idle.memory_mib);
-    idle.closed = idle.occupied = idle.gpus_used = 0;
+    idle.closed = idle.occupied = idle.gpus_used = idle.nics_used = 0;
     idle.shared = idle.reserved;
     decide_idle_cpus(idle.shape, idle.free_cpu_milli);
     return idle;
@@ -114,6 +116,8 @@ static enum reason reason_never(const struct node_state *state,
         return REASON_CARDS_RESERVED;
     if (state->shape->n_gpus < demand->gpus)
         return REASON_TOO_FEW_GPUS;
+    if (state->shape->n_nics < demand->nics)
+        return REASON_TOO_FEW_NICS;
     return REASON_ALIGNMENT_NEVER;
 }
 
@@ -168,6 +172,8 @@ static enum reason reason_busy(const struct node_state *state,
                          ~(unsigned)state->gpus_used;
     if (count_bits(gpus_free) < demand->gpus)
         return REASON_GPUS_BUSY;
+    if (count_bits(decide_nics_free(state)) < demand->nics)
+        return REASON_NICS_BUSY;
     return lacks_cpus(state, demand, must, within) ? REASON_NUMA_CPUS
                                                    : REASON_ALIGNMENT;
 }
@@ -216,6 +222,16 @@ static void add_too_few(struct str *out, unsigned n, const char *noun,
         add_count(out, n, noun);
     }
     str_addf(out, "; %u %s needed", needed, needed == 1 ? "is" : "are");
+}
+
+/* "1 of 8 GPUs is free; 2 are needed". */
+static void add_free(struct str *out, unsigned n, unsigned of, const char *noun,
+                     unsigned needed)
+{
+    str_addf(out, "%u of ", n);
+    add_count(out, of, noun);
+    str_addf(out, " %s free; %u %s needed", n == 1 ? "is" : "are", needed,
+             needed == 1 ? "is" : "are");
 }
 
 /* "2 of 8 cards WHAT; 3 are needed". */
@@ -323,6 +339,10 @@ static void explain_never(enum reason reason, const struct node_state *state,
         break;
     case REASON_TOO_FEW_GPUS:
         add_too_few(out, shape->n_gpus, "GPU", demand->gpus);
+        break;
+    case REASON_TOO_FEW_NICS:
+        add_too_few(out, shape->n_nics, "compute NIC", demand->nics);
+        str_add(out, "; those with an RDMA device count");
         break;
     default:
         str_add(out, "the node has no card");
@@ -525,14 +545,12 @@ void reason_explain(enum reason reason, const struct node_state *state,
         explain_alignment(reason == REASON_ALIGNMENT_NEVER, state, demand, out);
         break;
     case REASON_GPUS_BUSY:
-        str_addf(out, "%u of ",
-                 state->shape->n_gpus - count_bits(state->gpus_used));
-        add_count(out, state->shape->n_gpus, "GPU");
-        str_addf(out, " %s free; %u %s needed",
-                 state->shape->n_gpus - count_bits(state->gpus_used) == 1
-                     ? "is"
-                     : "are",
-                 demand->gpus, demand->gpus == 1 ? "is" : "are");
+        add_free(out, state->shape->n_gpus - count_bits(state->gpus_used),
+                 state->shape->n_gpus, "GPU", demand->gpus);
+        break;
+    case REASON_NICS_BUSY:
+        add_free(out, count_bits(decide_nics_free(state)), state->shape->n_nics,
+                 "compute NIC", demand->nics);
         break;
     case REASON_CARDS_BUSY:
     case REASON_CARD_CORES:

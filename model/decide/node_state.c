@@ -75,6 +75,7 @@ void node_state_take(struct node_state *state, const struct demand *pair,
         state->closed |= choice->cards;
     state->closed |= choice->cards & state->unsized;
     state->gpus_used |= choice->gpus;
+    state->nics_used |= choice->nics;
     node_state_take_cpus(state, choice->numa, decide_cpus(pair));
 }
 
@@ -104,6 +105,7 @@ bool decide_ideal(const struct shape *shape, const struct demand *demand,
     any.has_card_need = false;
     any.runs = 0;
     any.by_claim = false;
+    any.nics = 0; /* they do not tell how close the cards are */
     any.align = RELATION_SYS;
     if (!decide_search(&idle, &any, 0, UINT16_MAX, &best))
         return false;
