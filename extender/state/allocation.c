@@ -38,8 +38,10 @@ void allocation_unref(struct allocation *a)
     free(a->node);
     free(a->cards);
     free(a->gpus);
+    free(a->nics);
     free(a->card_pci);
     free(a->gpu_pci);
+    free(a->nic_pci);
     free(a);
 }
 
@@ -72,6 +74,8 @@ void allocation_encode_devices(const struct allocation *a, struct str *out)
     a = a ? a : &none;
     encode_devices(out, "cards", a->cards, a->card_pci, a->n_cards);
     encode_devices(out, "gpus", a->gpus, a->gpu_pci, a->n_gpus);
+    if (a->n_nics)
+        encode_devices(out, "nics", a->nics, a->nic_pci, a->n_nics);
 }
 
 static void encode_pod(const struct demand *d, struct str *out)
@@ -89,6 +93,9 @@ static void encode_wishes(const struct demand *d, struct str *out)
 {
     if (d->pair_gpus != d->gpus)
         jwrite_uint(out, "pairGpus", d->pair_gpus);
+    jwrite_known(out, "nics", d->nics);
+    if (d->pair_nics != d->nics)
+        jwrite_uint(out, "pairNics", d->pair_nics);
     jwrite_known(out, "cpuMilli", d->cpu_milli);
     jwrite_known(out, "hostMemoryMiB", d->memory_mib);
     if (d->prefer_align != RELATION_PIX)
@@ -122,6 +129,7 @@ static void encode_shapes(const struct demand *d, struct str *out)
         jwrite_int(out, "last", s->last);
         jwrite_uint(out, "cards", s->cards);
         jwrite_uint(out, "gpus", s->gpus);
+        jwrite_known(out, "nics", s->nics);
         jwrite_uint(out, "cpuMilli", s->cpu_milli);
         jwrite_text(out, "align", relation_name((enum relation)s->align));
         encode_card_need(s->has_card_need, s->card_cores, s->card_memory_mib,
@@ -157,6 +165,8 @@ void allocation_encode(const struct allocation *a, struct str *out)
     allocation_encode_devices(a, out);
     jwrite_int(out, "numa", a->numa);
     jwrite_text(out, "relation", relation_name(a->relation));
+    if (a->n_nics)
+        jwrite_text(out, "nicRelation", relation_name(a->nic_relation));
     jwrite_object(out, "epoch");
     jwrite_text(out, "bootId", a->epoch.boot_id);
     jwrite_int(out, "generation", a->epoch.generation);
@@ -262,6 +272,7 @@ static int decode_shape(const cJSON *json, struct demand *d, struct error *err)
     s->last = (int32_t)reader_int(&r, "last", s->first, DEMAND_SIZE_MAX - 1);
     s->cards = (uint8_t)reader_int(&r, "cards", 1, TOPO_CARDS_MAX);
     s->gpus = (uint8_t)reader_int(&r, "gpus", 0, TOPO_GPUS_MAX);
+    s->nics = (uint8_t)reader_opt_int(&r, "nics", 0, TOPO_NICS_MAX, 0);
     s->cpu_milli = (uint32_t)reader_int(&r, "cpuMilli", 0, UINT32_MAX);
     s->memory_mib = (uint32_t)reader_opt_int(&r, "hostMemoryMiB", 0, UINT32_MAX,
                                              0);
@@ -279,6 +290,9 @@ static int decode_need(const cJSON *json, struct demand *d, struct error *err)
     d->gpus = (uint8_t)reader_int(&r, "gpus", 0, UINT8_MAX);
     d->pair_gpus = (uint8_t)reader_opt_int(&r, "pairGpus", 0, UINT8_MAX,
                                            d->gpus);
+    d->nics = (uint8_t)reader_opt_int(&r, "nics", 0, TOPO_NICS_MAX, 0);
+    d->pair_nics = (uint8_t)reader_opt_int(&r, "pairNics", 0, TOPO_NICS_MAX,
+                                           d->nics);
     d->cpu_milli = (uint32_t)reader_opt_int(&r, "cpuMilli", 0, UINT32_MAX, 0);
     d->memory_mib = (uint32_t)reader_opt_int(&r, "hostMemoryMiB", 0, UINT32_MAX,
                                              0);
@@ -366,6 +380,9 @@ static int decode_parts(struct reader *r, struct allocation *a,
 {
     const cJSON *cards = reader_array(r, "cards", TOPO_CARDS_MAX);
     const cJSON *gpus = reader_array(r, "gpus", TOPO_GPUS_MAX);
+    const cJSON *nics = reader_opt_array(r, "nics", TOPO_NICS_MAX);
+    if (nics)
+        a->nic_relation = read_relation(r, "nicRelation");
     const cJSON *epoch = reader_object(r, "epoch");
     a->numa = (int32_t)reader_int(r, "numa", -1, INT32_MAX);
     a->relation = read_relation(r, "relation");
@@ -385,6 +402,13 @@ static int decode_parts(struct reader *r, struct allocation *a,
         a->n_gpus = list.n;
         a->gpus = list.ids;
         a->gpu_pci = list.pci;
+    }
+    if (e == 0 && nics)
+        e = decode_devices(nics, "nics", &list, err);
+    if (e == 0 && nics) {
+        a->n_nics = list.n;
+        a->nics = list.ids;
+        a->nic_pci = list.pci;
     }
     if (e == 0)
         e = decode_epoch(epoch, &a->epoch, err);

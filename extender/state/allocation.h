@@ -19,13 +19,16 @@ struct allocation {
     struct demand demand;
     char pair_key[DEMAND_PAIR_KEY_MAX];
     char *node;
-    uint8_t n_cards, n_gpus;
+    uint8_t n_cards, n_gpus, n_nics;
     char (*cards)[TOPO_ID_MAX + 1];
     char (*gpus)[TOPO_ID_MAX + 1];
+    char (*nics)[TOPO_ID_MAX + 1];
     /* where they are, in the same order; "" or NULL: not told */
     char (*card_pci)[PCI_ADDR_TEXT_MAX];
     char (*gpu_pci)[PCI_ADDR_TEXT_MAX];
+    char (*nic_pci)[PCI_ADDR_TEXT_MAX];
     enum relation relation;   /* achieved */
+    enum relation nic_relation; /* of its NICs; PIX without any */
     int32_t numa;             /* os index, -1 unknown */
     struct slice_epoch epoch; /* of the slices it was decided on */
     uint64_t number;          /* order of binding, from the store */
@@ -47,7 +50,8 @@ int allocation_compare_pod(const struct allocation *a,
 
 /* As JSON (schema/allocation.schema.json), and back (strict). */
 void allocation_encode(const struct allocation *a, struct str *out);
-/* Only the members "cards" and "gpus" of it; NULL: it has none. */
+/* Only the members "cards", "gpus" and, when it has any, "nics" of it; NULL:
+ * it has none. */
 void allocation_encode_devices(const struct allocation *a, struct str *out);
 int allocation_decode(const char *json, size_t size,
                       struct allocation **ret_allocation, struct error *err);

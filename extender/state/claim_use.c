@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/state/usage_bits.h"
 #include "lib/base/refs.h"
 #include "lib/base/strmap.h"
 
@@ -238,49 +239,42 @@ static uint16_t card_bits(const struct topo *topo, const char *id)
     return 0;
 }
 
-static uint16_t gpu_bits(const struct topo *topo, const struct claim_pci *pci)
+static uint16_t pci_bits(const struct topo *topo, enum device_kind kind,
+                         const struct claim_pci *pci)
 {
-    size_t first = 0, n = topo_count(topo, DEVICE_GPU, &first);
+    size_t considered[TOPO_KIND_MAX];
+    size_t n = topo_considered(topo, kind, considered);
     uint16_t bits = 0;
-    for (size_t i = 0; i < n && i < TOPO_GPUS_MAX; i++)
-        if (is_pci(pci, topo_device(topo, first + i)))
+    for (size_t i = 0; i < n; i++)
+        if (is_pci(pci, topo_device(topo, considered[i])))
             bits |= (uint16_t)(1U << i);
     return bits;
 }
 
-/* What an allocation names. */
-static uint16_t given_bits(const struct topo *topo, enum device_kind kind,
-                           const struct allocation *a)
-{
-    size_t n_ids = kind == DEVICE_CARD ? a->n_cards : a->n_gpus;
-    size_t first = 0, n = topo_count(topo, kind, &first);
-    uint16_t bits = 0;
-    for (size_t i = 0; i < n && i < 16; i++)
-        for (size_t k = 0; k < n_ids; k++)
-            if (strcmp(kind == DEVICE_CARD ? a->cards[k] : a->gpus[k],
-                       topo_device(topo, first + i)->id) == 0)
-                bits |= (uint16_t)(1U << i);
-    return bits;
-}
+/* What allocations name. */
+struct given {
+    uint16_t cards, gpus, nics;
+};
 
 static bool rest_read(const struct claim_use *c, const struct topo *topo,
-                      uint16_t given_cards, uint16_t given_gpus,
-                      struct claim_rest *ret)
+                      const struct given *given, struct claim_rest *ret)
 {
     *ret = (struct claim_rest){.claim = c};
     for (size_t i = 0; i < c->n_cards; i++) {
         uint16_t bit = card_bits(topo, c->cards[i].id);
-        bit &= (uint16_t)~given_cards;
+        bit &= (uint16_t)~given->cards;
         ret->cards |= bit;
         ret->whole |= c->cards[i].whole ? bit : 0;
     }
     for (size_t i = 0; i < c->n_gpus; i++) {
-        uint16_t bits = gpu_bits(topo, &c->gpus[i]);
+        uint16_t gpus = pci_bits(topo, DEVICE_GPU, &c->gpus[i]);
+        uint16_t nics = pci_bits(topo, DEVICE_NIC, &c->gpus[i]);
         /* one of that root is the allocation's: it is this */
-        bool given = bits & given_gpus;
-        ret->gpus |= given ? 0 : bits;
+        bool known = (gpus & given->gpus) || (nics & given->nics);
+        ret->gpus |= known ? 0 : gpus;
+        ret->nics |= known ? 0 : nics;
     }
-    return ret->cards || ret->gpus;
+    return ret->cards || ret->gpus || ret->nics;
 }
 
 struct claim_rest *claim_rests(const struct claim_list *l,
@@ -293,15 +287,16 @@ struct claim_rest *claim_rests(const struct claim_list *l,
         return NULL;
     struct claim_rest *rests = xcalloc(l->n, sizeof *rests);
     for (size_t i = 0; i < l->n; i++) {
-        uint16_t cards = 0, gpus = 0;
+        struct given given = {0, 0, 0};
         for (size_t k = 0; k < n; k++) {
             const struct allocation *a = allocations[k];
             if (!claim_use_is_of(l->items[i], a->demand.uid))
                 continue;
-            cards |= given_bits(topo, DEVICE_CARD, a);
-            gpus |= given_bits(topo, DEVICE_GPU, a);
+            given.cards |= usage_cards(topo, a);
+            given.gpus |= usage_gpus(topo, a);
+            given.nics |= usage_nics(topo, a);
         }
-        *ret_n += rest_read(l->items[i], topo, cards, gpus, &rests[*ret_n]);
+        *ret_n += rest_read(l->items[i], topo, &given, &rests[*ret_n]);
     }
     return rests;
 }

@@ -31,7 +31,7 @@ struct claim_card {
 };
 
 /* A device of another driver.  It is told by its address; by its root complex
- * alone it may be any GPU there, and all are taken for it. */
+ * alone it may be any GPU or NIC there, and all are taken for it. */
 struct claim_pci {
     bool by_root;
     struct pci_addr pci;
@@ -99,7 +99,8 @@ void claim_table_set(struct claim_table **table, const char *node,
  * its pods names. */
 struct claim_rest {
     const struct claim_use *claim; /* borrowed from the list */
-    uint16_t cards, whole, gpus;   /* whole: those of its cards */
+    uint16_t cards, whole;         /* whole: those of its cards */
+    uint16_t gpus, nics;
 };
 /* Those of a list that have any on this node, in the caller's array (NULL:
  * none). */

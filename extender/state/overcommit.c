@@ -15,7 +15,8 @@ static bool came_later(const struct topo *topo, const struct allocation *a,
 {
     return !other->demand.has_card_need && !other->demand.exclusive &&
            other->number > a->number &&
-           !(usage_gpus(topo, other) & usage_gpus(topo, a));
+           !(usage_gpus(topo, other) & usage_gpus(topo, a)) &&
+           !(usage_nics(topo, other) & usage_nics(topo, a));
 }
 
 /* The node as others leave it to the pod: without its own pair, and without
@@ -61,6 +62,9 @@ static const char *find_gone(const struct topo *topo,
     for (size_t i = 0; i < a->n_gpus; i++)
         if (!find_device(topo, DEVICE_GPU, a->gpus[i]))
             return a->gpus[i];
+    for (size_t i = 0; i < a->n_nics; i++)
+        if (!find_device(topo, DEVICE_NIC, a->nics[i]))
+            return a->nics[i];
     return NULL;
 }
 
@@ -72,6 +76,7 @@ static enum reason judge_card(const struct node_state *state,
     struct choice ignored;
     asked.cards = asked.pair_cards = 1;
     asked.gpus = asked.pair_gpus = 0;
+    asked.nics = asked.pair_nics = 0;
     asked.cpu_milli = 0;
     asked.align = RELATION_SYS;
     return decide(state, &asked, card, card, &ignored);
@@ -96,21 +101,32 @@ static bool explain_card(const struct device *card, const struct demand *has,
     return true;
 }
 
+/* The first of `bits` that two pods have. */
+static bool explain_double(const struct topo *topo, enum device_kind kind,
+                           unsigned bits, struct str *text)
+{
+    size_t considered[TOPO_KIND_MAX];
+    if (!bits)
+        return false;
+    (void)topo_considered(topo, kind, considered);
+    str_addf(text, "%s is another pod's, too",
+             topo_device(topo, considered[__builtin_ctz(bits)])->id);
+    return true;
+}
+
 static bool find_more(const struct node *node, const struct policy *policy,
                       const struct allocation *a, struct str *text)
 {
     const struct topo *topo = node->topo;
     struct node_state state;
-    size_t first_card, first_gpu;
+    size_t first_card;
     state_beside(node, policy, a, &state);
     (void)topo_count(topo, DEVICE_CARD, &first_card);
-    (void)topo_count(topo, DEVICE_GPU, &first_gpu);
-    unsigned gpus = state.gpus_used & usage_gpus(topo, a);
-    if (gpus) {
-        size_t gpu = first_gpu + (size_t)__builtin_ctz(gpus);
-        str_addf(text, "%s is another pod's, too", topo_device(topo, gpu)->id);
+    if (explain_double(topo, DEVICE_GPU, state.gpus_used & usage_gpus(topo, a),
+                       text) ||
+        explain_double(topo, DEVICE_NIC, state.nics_used & usage_nics(topo, a),
+                       text))
         return true;
-    }
     for (unsigned cards = usage_cards(topo, a); cards; cards &= cards - 1) {
         size_t card = (size_t)__builtin_ctz(cards);
         enum reason reason = judge_card(&state, a, (uint16_t)(1u << card));

@@ -129,6 +129,7 @@ static void state_copy(struct node_state *to, const struct node_state *from)
     to->shared = from->shared;
     to->reserved = from->reserved;
     to->gpus_used = from->gpus_used;
+    to->nics_used = from->nics_used;
     to->inert = from->inert;
     to->passive = from->passive;
     to->claimed = from->claimed;

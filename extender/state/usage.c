@@ -15,33 +15,8 @@ struct pair_usage {
     uint16_t all;       /* cards that anyone has */
     uint16_t stated;    /* cards for which a need was stated */
     uint16_t exclusive; /* cards that a member wants alone */
-    uint16_t gpus;
+    uint16_t gpus, nics;
 };
-
-static uint16_t device_bits(const struct topo *topo, enum device_kind kind,
-                            char (*ids)[TOPO_ID_MAX + 1], size_t n_ids)
-{
-    size_t first = 0;
-    size_t n = topo_count(topo, kind, &first);
-    uint16_t bits = 0;
-    for (size_t i = 0; i < n && i < 16; i++) {
-        const char *id = topo_device(topo, first + i)->id;
-        for (size_t k = 0; k < n_ids; k++)
-            if (strcmp(ids[k], id) == 0)
-                bits |= (uint16_t)(1u << i);
-    }
-    return bits;
-}
-
-uint16_t usage_cards(const struct topo *topo, const struct allocation *a)
-{
-    return device_bits(topo, DEVICE_CARD, a->cards, a->n_cards);
-}
-
-uint16_t usage_gpus(const struct topo *topo, const struct allocation *a)
-{
-    return device_bits(topo, DEVICE_GPU, a->gpus, a->n_gpus);
-}
 
 static void add_need(uint64_t *cores, uint64_t *memory, uint16_t cards,
                      const struct demand *need)
@@ -116,7 +91,8 @@ static void pair_add(struct pair_usage *u, const struct usage *at,
     u->all |= cards;
     if (need->exclusive)
         u->exclusive |= cards;
-    u->gpus |= device_bits(topo, DEVICE_GPU, a->gpus, a->n_gpus);
+    u->gpus |= usage_gpus(topo, a);
+    u->nics |= usage_nics(topo, a);
 }
 
 static uint32_t take(uint32_t from, uint64_t amount)
@@ -148,6 +124,7 @@ static void pair_charge(const struct pair_usage *u, const struct demand *own,
                                          memory + u->service_memory[i]);
     }
     state->gpus_used |= u->gpus;
+    state->nics_used |= u->nics;
     if (own)
         return;
     state->closed |= (uint16_t)(u->exclusive | (u->all & ~u->stated));
@@ -186,6 +163,7 @@ static void charge_claim(const struct claim_rest *rest, const struct topo *topo,
     state->occupied |= rest->cards;
     state->shared |= rest->cards;
     state->gpus_used |= rest->gpus;
+    state->nics_used |= rest->nics;
 }
 
 uint16_t usage_unsized(const struct topo *topo)

@@ -22,6 +22,7 @@
 
 #include "extender/state/allocation.h"
 #include "extender/state/claim_use.h"
+#include "extender/state/usage_bits.h"
 #include "model/decide/decide.h"
 #include "model/decide/policy.h"
 
@@ -71,11 +72,6 @@ size_t usage_shares(const struct usage *u, unsigned card,
 void usage_each_share(const struct usage *u,
                       void (*visit)(void *ctx, const struct usage_share *share),
                       void *ctx);
-
-/* The cards, or the GPUs, (bits of `topo`'s order) that an allocation
- * names. */
-uint16_t usage_cards(const struct topo *topo, const struct allocation *a);
-uint16_t usage_gpus(const struct topo *topo, const struct allocation *a);
 
 /* The cards whose cores or memory nobody has told. */
 uint16_t usage_unsized(const struct topo *topo);

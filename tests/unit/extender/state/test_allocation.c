@@ -29,6 +29,8 @@ static struct allocation *make_full(void)
     d.priority = -5;
     (void)snprintf(d.arch, sizeof d.arch, "arm64");
     d.pair_gpus = 2;
+    d.nics = 1;
+    d.pair_nics = 4;
     d.cpu_milli = 1500;
     d.memory_mib = 3000;
     d.prefer_align = RELATION_NODE;
@@ -40,6 +42,7 @@ static struct allocation *make_full(void)
                                       .last = 15,
                                       .cards = 3,
                                       .gpus = 2,
+                                      .nics = 4,
                                       .has_card_need = true,
                                       .card_cores = 4,
                                       .card_memory_mib = 8192,
@@ -57,7 +60,11 @@ static struct allocation *make_full(void)
     (void)snprintf(a->gpus[0], sizeof a->gpus[0], "gpu-10000-1b-00-0");
     a->gpu_pci = xcalloc(1, sizeof *a->gpu_pci);
     (void)snprintf(a->gpu_pci[0], sizeof a->gpu_pci[0], "10000:1b:00.0");
+    a->n_nics = 1;
+    a->nics = xcalloc(1, sizeof *a->nics);
+    (void)snprintf(a->nics[0], sizeof a->nics[0], "nic-0000-1c-00-0");
     a->relation = RELATION_PIX;
+    a->nic_relation = RELATION_PXB;
     a->numa = 3;
     a->epoch.generation = 9007199254740992;
     (void)snprintf(a->epoch.boot_id, sizeof a->epoch.boot_id, "boot");
@@ -85,6 +92,9 @@ Test(allocation, encodes_and_decodes_all_of_it)
     cr_expect_eq(memcmp(&a->demand, &b->demand, sizeof b->demand), 0);
     cr_expect_str_eq(b->pair_key, a->pair_key);
     cr_expect_str_eq(b->cards[1], "operator-named");
+    cr_expect_eq(b->n_nics, 1);
+    cr_expect_str_eq(b->nics[0], "nic-0000-1c-00-0");
+    cr_expect_eq(b->nic_relation, RELATION_PXB);
     cr_expect_eq(b->epoch.generation, a->epoch.generation);
     cr_expect_eq(b->demand.priority, -5);
     cr_expect(strstr(text, "{\"id\":\"card-0000-17-00\","
@@ -110,6 +120,9 @@ Test(allocation, refuses_whatever_is_wrong_by_its_path)
         {"\"cores\":4", "\"cores\":4294967296", "need.cores"},
         {"\"cores\":4,", "", "need.cores"},
         {"\"claims\":true", "\"claims\":1", "need.claims"},
+        {"\"nicRelation\":\"PXB\",", "", "nicRelation"},
+        {"\"nics\":1", "\"nics\":17", "need.nics"},
+        {"\"pairNics\":4", "\"pairNics\":-1", "need.pairNics"},
         {"\"within\":\"spine\"", "\"within\":\"rack\"", "need.within"},
         {"\"cpuMilli\":1500", "\"cpuMilli\":-1", "need.cpuMilli"},
         {"\"hostMemoryMiB\":3000", "\"hostMemoryMiB\":\"1\"",
@@ -157,6 +170,7 @@ Test(allocation, decodes_what_earlier_versions_stored)
     cr_assert_eq(allocation_decode(text, sizeof text - 1, &a, &err), 0, "%s",
                  err.text);
     cr_expect_eq(a->demand.pair_gpus, 3);
+    cr_expect_eq(a->demand.nics + a->demand.pair_nics + a->n_nics, 0);
     cr_expect_eq(a->demand.cpu_milli, 0);
     cr_expect_eq(a->demand.memory_mib, 0);
     cr_expect_eq(a->demand.prefer_align, RELATION_PIX);
