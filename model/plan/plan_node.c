@@ -173,6 +173,8 @@ uint32_t ladder_bound(const struct node_state *state,
     if (shape->gpus)
         max = least(max, (state->shape->n_gpus - count_bits(state->gpus_used)) /
                              shape->gpus);
+    if (shape->nics)
+        max = least(max, count_bits(decide_nics_free(state)) / shape->nics);
     if (!shape->gpus && decide_align(shape) < RELATION_SYS)
         return numas_bound(state, shape, NULL, cards, max);
     if (shape->gpus == 1 || (shape->gpus && shape->cards == 1)) {

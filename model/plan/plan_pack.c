@@ -9,8 +9,8 @@ enum { WAYS_PER_STEP = 16 }; /* that cost no more to skip than one step */
 
 /* One way to give one pair its devices. */
 struct way {
-    struct choice choice; /* NUMA node, relation to it and cost not yet
-                           * known */
+    struct choice choice; /* NICs, NUMA node, relation to it and cost not
+                           * yet known */
     uint16_t order;       /* of its set of cards: pairs of one shape follow
                            * each other in this order */
 };
@@ -33,7 +33,8 @@ struct dive {
     struct ways ways[PLAN_SHAPES_MAX];
     struct decide_ideal ideal[PLAN_SHAPES_MAX];
     uint16_t lower_twins[TOPO_GPUS_MAX]; /* GPUs below that are as close to
-                                          * every card */
+                                          * every card, and NIC if any asks
+                                          * for some */
     uint32_t used[PLAN_SHAPES_MAX];
     struct choice chosen[PACK_PAIRS];
     uint64_t *seen; /* hashes, open addressing */
@@ -165,11 +166,17 @@ static bool list_ways(struct ways *ways, const struct node_state *state,
 static void find_twins(struct dive *d)
 {
     const struct shape *s = d->state->shape;
+    bool nics = false;
+    for (size_t i = 0; i < d->pack->n_shapes; i++)
+        nics |= d->shapes[i].nics != 0;
     for (unsigned g = 0; g < s->n_gpus; g++)
         for (unsigned h = 0; h < g; h++) {
             bool same = true;
             for (unsigned c = 0; c < s->n_cards && same; c++)
                 same = s->card_gpu[c][g] == s->card_gpu[c][h];
+            if (nics &&
+                memcmp(s->gpu_nic[g], s->gpu_nic[h], sizeof s->gpu_nic[g]) != 0)
+                same = false;
             if (same)
                 d->lower_twins[g] |= (uint16_t)(1u << h);
         }
@@ -276,7 +283,9 @@ static void dive_pair(struct dive *d, const struct node_state *left, size_t at,
 {
     size_t shape = d->pack->order[at];
     const struct demand *demand = &d->shapes[shape];
-    const struct choice *choice = &walk.choice;
+    struct choice *choice = &walk.choice;
+    if (demand->nics && !decide_add_nics(left, demand, choice))
+        return;
     if (d->steps == 0) {
         d->pack->cut = true;
         return;
