@@ -53,7 +53,12 @@ static void fill_any(struct shape *s)
             s->card_gpu[c][g] = (uint8_t)(least + roll(span));
         for (unsigned n = 0; n < s->n_numas; n++)
             s->card_numa[c][n] = (uint8_t)(RELATION_NODE + roll(3));
+        for (unsigned n = 0; n < s->n_nics; n++)
+            s->card_nic[c][n] = (uint8_t)(least + roll(span));
     }
+    for (unsigned g = 0; g < s->n_gpus; g++)
+        for (unsigned n = 0; n < s->n_nics; n++)
+            s->gpu_nic[g][n] = (uint8_t)(least + roll(span));
     s->n_groups = (uint8_t)roll(7);
     for (unsigned i = 0; i < s->n_groups; i++)
         s->groups[i] = (uint16_t)roll(1u << s->n_cards);
@@ -95,9 +100,14 @@ static uint8_t spot_relation(const struct spot *a, const struct spot *b)
  * switches; and the aligned groups of it. */
 static void fill_tree(struct shape *s)
 {
-    struct spot card[TOPO_CARDS_MAX], gpu[TOPO_GPUS_MAX];
-    for (unsigned g = 0; g < s->n_gpus; g++)
+    struct spot card[TOPO_CARDS_MAX], gpu[TOPO_GPUS_MAX], nic[TOPO_NICS_MAX];
+    for (unsigned n = 0; n < s->n_nics; n++)
+        nic[n] = any_spot(s->n_numas);
+    for (unsigned g = 0; g < s->n_gpus; g++) {
         gpu[g] = any_spot(s->n_numas);
+        for (unsigned n = 0; n < s->n_nics; n++)
+            s->gpu_nic[g][n] = spot_relation(&gpu[g], &nic[n]);
+    }
     for (unsigned c = 0; c < s->n_cards; c++) {
         card[c] = any_spot(s->n_numas);
         for (unsigned d = 0; d < c; d++)
@@ -105,6 +115,8 @@ static void fill_tree(struct shape *s)
                                                                     &card[d]);
         for (unsigned g = 0; g < s->n_gpus; g++)
             s->card_gpu[c][g] = spot_relation(&card[c], &gpu[g]);
+        for (unsigned n = 0; n < s->n_nics; n++)
+            s->card_nic[c][n] = spot_relation(&card[c], &nic[n]);
         for (unsigned n = 0; n < s->n_numas; n++) {
             struct spot place = {(int)n / 2, (int)n, -1, -1, -1};
             s->card_numa[c][n] = spot_relation(&card[c], &place);
@@ -126,6 +138,7 @@ static struct shape *random_shape(struct randnode_limits max)
     cleanup_free struct shape *s = xcalloc(1, sizeof *s);
     s->n_cards = (uint8_t)(odds(2) ? 0 : 1 + roll(max.cards));
     s->n_gpus = (uint8_t)roll(max.gpus + 1);
+    s->n_nics = (uint8_t)roll(max.nics + 1);
     s->n_numas = (uint8_t)roll(max.numas + 1);
     for (unsigned n = 0; n < s->n_numas; n++) {
         s->numa_id[n] = (int16_t)(2 * n);
@@ -182,6 +195,8 @@ static void random_state(const struct shape *shape, struct node_state *state)
                                (all & roll(65536) & roll(65536)));
     state->gpus_used = (uint16_t)(((1u << shape->n_gpus) - 1) & roll(65536) &
                                   roll(65536));
+    state->nics_used = (uint16_t)(((1u << shape->n_nics) - 1) & roll(65536) &
+                                  roll(65536));
 }
 
 void demand_roll(struct demand *d, struct randnode_limits max)
@@ -192,6 +207,8 @@ void demand_roll(struct demand *d, struct randnode_limits max)
     d->pair_cards = d->cards;
     if (d->role == ROLE_HOST && odds(70))
         d->gpus = (uint8_t)roll(odds(80) ? 4 : max.gpus + 2);
+    if (max.nics && d->role == ROLE_HOST && odds(60))
+        d->nics = (uint8_t)roll(odds(80) ? 4 : max.nics + 2);
     if (odds(50)) /* asked of others too, where it decides nothing */
         d->cpu_milli = odds(20) ? 1 : roll(18000);
     d->within = d->prefer_within = DEMAND_ANYWHERE;
@@ -255,9 +272,14 @@ static uint16_t renamed(unsigned set, const unsigned *order, unsigned n)
     return (uint16_t)out;
 }
 
-static struct shape *rename_shape(const struct shape *s, const unsigned *card,
-                                  const unsigned *gpu)
+/* The new places of the devices of each kind. */
+struct names {
+    unsigned card[TOPO_CARDS_MAX], gpu[TOPO_GPUS_MAX], nic[TOPO_NICS_MAX];
+};
+
+static struct shape *rename_shape(const struct shape *s, const struct names *to)
 {
+    const unsigned *card = to->card, *gpu = to->gpu, *nic = to->nic;
     cleanup_free struct shape *t = xcalloc(1, sizeof *t);
     memcpy(t, s, offsetof(struct shape, hash));
     for (unsigned c = 0; c < s->n_cards; c++) {
@@ -265,17 +287,23 @@ static struct shape *rename_shape(const struct shape *s, const unsigned *card,
             t->card_card[card[c]][card[d]] = s->card_card[c][d];
         for (unsigned g = 0; g < s->n_gpus; g++)
             t->card_gpu[card[c]][gpu[g]] = s->card_gpu[c][g];
+        for (unsigned i = 0; i < s->n_nics; i++)
+            t->card_nic[card[c]][nic[i]] = s->card_nic[c][i];
         memcpy(t->card_numa[card[c]], s->card_numa[c], sizeof s->card_numa[c]);
         memcpy(t->arch[card[c]], s->arch[c], sizeof s->arch[c]);
     }
+    for (unsigned g = 0; g < s->n_gpus; g++)
+        for (unsigned i = 0; i < s->n_nics; i++)
+            t->gpu_nic[gpu[g]][nic[i]] = s->gpu_nic[g][i];
     for (unsigned i = 0; i < s->n_groups; i++)
         t->groups[i] = renamed(s->groups[i], card, s->n_cards);
     return shape_create_from(t);
 }
 
-static void rename_state(const struct node_state *state, const unsigned *card,
-                         const unsigned *gpu, struct node_state *out)
+static void rename_state(const struct node_state *state, const struct names *to,
+                         struct node_state *out)
 {
+    const unsigned *card = to->card;
     unsigned n = state->shape->n_cards;
     memset(out, 0, sizeof *out);
     for (unsigned c = 0; c < n; c++) {
@@ -291,22 +319,24 @@ static void rename_state(const struct node_state *state, const unsigned *card,
     out->closed = renamed(state->closed, card, n);
     out->occupied = renamed(state->occupied, card, n);
     out->shared = renamed(state->shared, card, n);
-    out->gpus_used = renamed(state->gpus_used, gpu, state->shape->n_gpus);
+    out->gpus_used = renamed(state->gpus_used, to->gpu, state->shape->n_gpus);
+    out->nics_used = renamed(state->nics_used, to->nic, state->shape->n_nics);
     memcpy(out->free_cpu_milli, state->free_cpu_milli,
            sizeof out->free_cpu_milli);
 }
 
 void question_rename(const struct question *q, struct question *ret_other)
 {
-    unsigned card[TOPO_CARDS_MAX], gpu[TOPO_GPUS_MAX];
-    shuffle(card, q->shape->n_cards);
-    shuffle(gpu, q->shape->n_gpus);
-    rename_state(&q->state, card, gpu, &ret_other->state);
-    ret_other->shape = rename_shape(q->shape, card, gpu);
+    struct names to;
+    shuffle(to.card, q->shape->n_cards);
+    shuffle(to.gpu, q->shape->n_gpus);
+    shuffle(to.nic, q->shape->n_nics);
+    rename_state(&q->state, &to, &ret_other->state);
+    ret_other->shape = rename_shape(q->shape, &to);
     ret_other->state.shape = ret_other->shape;
     ret_other->demand = q->demand;
-    ret_other->must = renamed(q->must, card, q->shape->n_cards);
+    ret_other->must = renamed(q->must, to.card, q->shape->n_cards);
     ret_other->within = q->within == UINT16_MAX
                             ? UINT16_MAX
-                            : renamed(q->within, card, q->shape->n_cards);
+                            : renamed(q->within, to.card, q->shape->n_cards);
 }

@@ -19,7 +19,7 @@ uint64_t setting(const char *name, uint64_t otherwise);
 
 /* A node that was rolled, and a question about it. */
 struct randnode_limits {
-    unsigned cards, gpus, numas;
+    unsigned cards, gpus, numas, nics;
 };
 struct question {
     struct shape *shape; /* owned */

@@ -1,4 +1,4 @@
-/* The decision against a brute force over all sets of cards and GPUs, written
+/* The decision against a brute force over all sets of cards, GPUs and NICs, written
  * from the definitions in schema/decision.md and sharing no code with
  * decide.c.  BIGA_TEST_SEED sets the seed, BIGA_TEST_ROUNDS the number. */
 #include <criterion/criterion.h>
@@ -10,14 +10,29 @@
 
 /* --- the brute force ---------------------------------------------------- */
 
+/* What is compared, in order. */
+enum {
+    RELATION,
+    SPREAD,
+    DAMAGE,
+    IDLE,
+    NICS,
+    CORES,
+    CARDS_BITS,
+    GPUS_WEIGHT,
+    GPUS_BITS,
+    NICS_WEIGHT,
+    NICS_BITS,
+    KEYS
+};
+
 struct answer {
     bool fits;
-    unsigned cards, gpus;
+    unsigned cards, gpus, nics;
     unsigned relation;
     int numa;
     uint32_t cost;
-    /* what is compared, in order */
-    uint64_t key[8];
+    uint64_t key[KEYS];
 };
 
 static unsigned max_of(unsigned a, unsigned b)
@@ -121,6 +136,54 @@ static unsigned gpu_weight(const struct shape *s, unsigned cards, unsigned gpus)
     return sum;
 }
 
+/* How far NIC n is from what it serves: the GPUs, or else the cards. */
+static unsigned nic_distance(const struct shape *s, const struct answer *a,
+                             unsigned n)
+{
+    unsigned nearest = 99;
+    for (unsigned g = 0; g < s->n_gpus; g++)
+        if (has(a->gpus, g) && s->gpu_nic[g][n] < nearest)
+            nearest = s->gpu_nic[g][n];
+    for (unsigned c = 0; a->gpus == 0 && c < s->n_cards; c++)
+        if (has(a->cards, c) && s->card_nic[c][n] < nearest)
+            nearest = s->card_nic[c][n];
+    return nearest;
+}
+
+/* And how far one that is served, at `to`, is from its NIC. */
+static unsigned nearest_nic(const struct shape *s, const struct answer *a,
+                            const uint8_t to[TOPO_NICS_MAX])
+{
+    unsigned nearest = 99;
+    for (unsigned n = 0; n < s->n_nics; n++)
+        if (has(a->nics, n) && to[n] < nearest)
+            nearest = to[n];
+    return nearest;
+}
+
+/* The levels of NICs. */
+static void nic_levels(const struct shape *s, struct answer *a)
+{
+    a->key[NICS] = a->key[NICS_WEIGHT] = 0;
+    a->key[NICS_BITS] = a->nics;
+    if (a->nics == 0)
+        return;
+    for (unsigned n = 0; n < s->n_nics; n++)
+        if (has(a->nics, n)) {
+            unsigned distance = nic_distance(s, a, n);
+            a->key[NICS] = max_of((unsigned)a->key[NICS], distance);
+            a->key[NICS_WEIGHT] += distance;
+        }
+    for (unsigned g = 0; g < s->n_gpus; g++)
+        if (has(a->gpus, g))
+            a->key[NICS] = max_of((unsigned)a->key[NICS],
+                                  nearest_nic(s, a, s->gpu_nic[g]));
+    for (unsigned c = 0; a->gpus == 0 && c < s->n_cards; c++)
+        if (has(a->cards, c))
+            a->key[NICS] = max_of((unsigned)a->key[NICS],
+                                  nearest_nic(s, a, s->card_nic[c]));
+}
+
 static bool card_is_available(const struct node_state *st,
                               const struct demand *d, unsigned c)
 {
@@ -149,50 +212,50 @@ static bool cards_are_allowed(const struct node_state *st,
     return true;
 }
 
-/* Levels 2 to 5 into key[1] … key[4]. */
+/* The levels that depend on the cards alone. */
 static void card_levels(const struct node_state *st, const struct demand *d,
-                        unsigned cards, uint64_t key[8])
+                        unsigned cards, uint64_t key[KEYS])
 {
     const struct shape *s = st->shape;
     unsigned idle = st->usable & ~(unsigned)st->occupied;
-    key[1] = key[2] = key[3] = key[4] = 0;
+    key[SPREAD] = key[DAMAGE] = key[CORES] = 0;
     for (unsigned c = 0; c < s->n_cards; c++)
         for (unsigned e = c + 1; e < s->n_cards; e++)
             if (has(cards, c) && has(cards, e))
-                key[1] += s->card_card[c][e];
+                key[SPREAD] += s->card_card[c][e];
     for (unsigned i = 0; i < s->n_groups; i++) {
         unsigned group = s->groups[i];
         if ((group & idle) == group && (group & cards) != 0)
-            key[2] += (unsigned)__builtin_popcount(group & ~cards);
+            key[DAMAGE] += (unsigned)__builtin_popcount(group & ~cards);
     }
-    key[3] = (unsigned)__builtin_popcount(idle & ~cards);
+    key[IDLE] = (unsigned)__builtin_popcount(idle & ~cards);
     for (unsigned c = 0; c < s->n_cards; c++)
         if (has(cards, c))
-            key[4] += st->free_cores[c] -
-                      (d->has_card_need ? d->card_cores : 1);
+            key[CORES] += st->free_cores[c] -
+                          (d->has_card_need ? d->card_cores : 1);
 }
 
-static uint32_t pack(const uint64_t key[8])
+static uint32_t pack(const struct demand *d, const uint64_t key[KEYS])
 {
-    static const uint64_t cap[5] = {7, 1023, 63, 15, 511};
-    static const unsigned shift[5] = {29, 19, 13, 9, 0};
-    uint64_t cost = 0;
-    for (int i = 0; i < 5; i++) {
-        uint64_t value = key[i] + (i == 4);
-        cost += (value > cap[i] ? cap[i] : value) << shift[i];
-    }
-    return (uint32_t)cost;
+    static const uint64_t cap[IDLE + 1] = {7, 1023, 63, 15};
+    static const unsigned shift[IDLE + 1] = {29, 19, 13, 9};
+    uint64_t cost = 0, cores = key[CORES] + 1, most = d->nics ? 63 : 511;
+    for (int i = 0; i <= IDLE; i++)
+        cost += (key[i] > cap[i] ? cap[i] : key[i]) << shift[i];
+    if (d->nics)
+        cost += key[NICS] << 6;
+    return (uint32_t)(cost + (cores > most ? most : cores));
 }
 
-static bool key_is_less(const uint64_t a[8], const uint64_t b[8])
+static bool key_is_less(const uint64_t a[KEYS], const uint64_t b[KEYS])
 {
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < KEYS; i++)
         if (a[i] != b[i])
             return a[i] < b[i];
     return false;
 }
 
-/* `now` has cards, GPUs and levels 2 to 5. */
+/* `now` has cards, GPUs, NICs and the levels of cards. */
 static void consider(const struct node_state *st, const struct demand *d,
                      struct answer *now, struct answer *best)
 {
@@ -211,13 +274,24 @@ static void consider(const struct node_state *st, const struct demand *d,
         return;
     now->fits = true;
     now->relation = near;
-    now->key[0] = near;
-    now->key[5] = cards;
-    now->key[6] = gpu_weight(s, cards, gpus);
-    now->key[7] = gpus;
-    now->cost = pack(now->key);
+    now->key[RELATION] = near;
+    now->key[CARDS_BITS] = cards;
+    now->key[GPUS_WEIGHT] = gpu_weight(s, cards, gpus);
+    now->key[GPUS_BITS] = gpus;
+    nic_levels(s, now);
+    now->cost = pack(d, now->key);
     if (!best->fits || key_is_less(now->key, best->key))
         *best = *now;
+}
+
+/* With all NICs that it could have. */
+static void consider_nics(const struct node_state *st, const struct demand *d,
+                          struct answer *now, struct answer *best)
+{
+    for (now->nics = 0; now->nics < 1u << st->shape->n_nics; now->nics++)
+        if ((unsigned)__builtin_popcount(now->nics) == d->nics &&
+            (now->nics & st->nics_used) == 0)
+            consider(st, d, now, best);
 }
 
 static struct answer brute_force(const struct node_state *st,
@@ -234,7 +308,7 @@ static struct answer brute_force(const struct node_state *st,
         for (now.gpus = 0; now.gpus < 1u << s->n_gpus; now.gpus++)
             if ((unsigned)__builtin_popcount(now.gpus) == d->gpus &&
                 (now.gpus & st->gpus_used) == 0)
-                consider(st, d, &now, &best);
+                consider_nics(st, d, &now, &best);
     }
     return best;
 }
@@ -254,7 +328,10 @@ static void expect_same(const struct answer *want, enum reason reason,
                  got->cost, want->cost);
     cr_assert_eq(got->gpus, want->gpus, "round %u: gpus %x, best %x", round,
                  got->gpus, want->gpus);
+    cr_assert_eq(got->nics, want->nics, "round %u: nics %x, best %x", round,
+                 got->nics, want->nics);
     cr_assert_eq(got->relation, want->relation, "round %u", round);
+    cr_assert_eq(got->nic_relation, want->key[NICS], "round %u", round);
     cr_assert_eq(got->numa, want->numa, "round %u", round);
     cr_assert(got->cost != 0 && got->cost != COST_NO_FIT);
 }
@@ -266,7 +343,8 @@ static void expect_reason(enum reason reason, const struct question *q,
     struct node_state idle = q->state;
     memcpy(idle.free_cores, idle.cores, sizeof idle.cores);
     memcpy(idle.free_memory_mib, idle.memory_mib, sizeof idle.memory_mib);
-    idle.closed = idle.occupied = idle.shared = idle.gpus_used = 0;
+    idle.closed = idle.occupied = idle.shared = 0;
+    idle.gpus_used = idle.nics_used = 0;
     for (unsigned n = 0; n < q->shape->n_numas; n++)
         if (q->shape->numa_cpus[n])
             idle.free_cpu_milli[n] = 1000 * q->shape->numa_cpus[n];
@@ -316,7 +394,8 @@ Test(decide_optimum, small_nodes, .timeout = 300)
 {
     unsigned rounds = (unsigned)setting("BIGA_TEST_ROUNDS", 10000);
     start("small_nodes");
-    unsigned fitting = check_optimum((struct randnode_limits){6, 5, 4}, rounds);
+    unsigned fitting = check_optimum((struct randnode_limits){6, 5, 4, 4},
+                                     rounds);
     cr_log_info("%u of %u fit", fitting, rounds);
     cr_assert(fitting > rounds / 5 && fitting < rounds * 4 / 5,
               "a test of both: %u of %u fit", fitting, rounds);
@@ -326,7 +405,7 @@ Test(decide_optimum, large_nodes, .timeout = 300)
 {
     unsigned rounds = (unsigned)setting("BIGA_TEST_ROUNDS", 10000) / 10;
     start("large_nodes");
-    check_optimum((struct randnode_limits){10, 9, 8}, rounds);
+    check_optimum((struct randnode_limits){10, 9, 8, 5}, rounds);
 }
 
 /* The order of cards and GPUs decides between equals only. */
@@ -336,7 +415,7 @@ Test(decide_optimum, names_do_not_matter, .timeout = 180)
     for (unsigned i = 0; i < 2000; i++) {
         struct question q, other;
         struct choice a, b;
-        question_roll(&q, (struct randnode_limits){12, 12, 8});
+        question_roll(&q, (struct randnode_limits){12, 12, 8, 12});
         question_rename(&q, &other);
         enum reason reason = ask(&q, &a);
         cr_assert_eq(ask(&other, &b), reason, "round %u", i);
@@ -354,8 +433,8 @@ Test(decide_optimum, same_answer_every_time, .timeout = 180)
     for (unsigned i = 0; i < 40; i++) {
         struct question q;
         struct choice first, again;
-        question_roll(&q, (struct randnode_limits){16, 16, 8});
-        demand_roll(&q.demand, (struct randnode_limits){4, 4, 8});
+        question_roll(&q, (struct randnode_limits){16, 16, 8, 16});
+        demand_roll(&q.demand, (struct randnode_limits){4, 4, 8, 4});
         memset(&first, 0, sizeof first);
         enum reason reason = ask(&q, &first);
         for (unsigned j = 0; j < 1000; j++) {
@@ -377,7 +456,7 @@ Test(decide_optimum, order_of_questions, .timeout = 180)
     static enum reason reasons[N];
     start("order_of_questions");
     for (unsigned i = 0; i < N; i++) {
-        question_roll(&questions[i], (struct randnode_limits){8, 8, 4});
+        question_roll(&questions[i], (struct randnode_limits){8, 8, 4, 8});
         reasons[i] = ask(&questions[i], &first[i]);
     }
     for (unsigned i = 0; i < 20 * N; i++) {
@@ -398,9 +477,9 @@ Test(decide_optimum, classes, .timeout = 180)
     for (unsigned i = 0; i < 20000; i++) {
         struct question q;
         struct demand a, b;
-        question_roll(&q, (struct randnode_limits){6, 5, 4});
-        demand_roll(&a, (struct randnode_limits){2, 1, 1});
-        demand_roll(&b, (struct randnode_limits){2, 1, 1});
+        question_roll(&q, (struct randnode_limits){6, 5, 4, 4});
+        demand_roll(&a, (struct randnode_limits){2, 1, 1, 1});
+        demand_roll(&b, (struct randnode_limits){2, 1, 1, 1});
         if (odds(30)) {
             b = a;
             b.priority = roll(1000);

@@ -39,6 +39,13 @@ static struct topo *random_topo(void)
         gpu.numa = gpu.package = (int)roll(n_numas + 1) - 1;
         gpu.root_domain = TOPO_ROOT_NONE;
         topo_builder_add(b, &gpu);
+        (void)snprintf(id, sizeof id, "nic-%u", i);
+        struct device nic = {.kind = DEVICE_NIC, .id = id, .has_pci = true};
+        nic.pci.bus = (uint8_t)(128 + i);
+        nic.numa = nic.package = (int)roll(n_numas + 1) - 1;
+        nic.root_domain = TOPO_ROOT_NONE;
+        nic.rdma = odds(70) ? "mlx5_0" : NULL;
+        topo_builder_add(b, &nic);
     }
     for (unsigned n = 0; n < n_numas; n++) {
         (void)snprintf(id, sizeof id, "numa-%u", n);
@@ -55,12 +62,13 @@ static struct topo *random_topo(void)
 
 static void roll_pair(struct demand *d, unsigned number)
 {
-    demand_roll(d, (struct randnode_limits){3, 3, 3});
+    demand_roll(d, (struct randnode_limits){3, 3, 3, 3});
     d->role = ROLE_HOST;
     d->size = 100;
     d->pair = (int32_t)number;
     d->pair_cards = d->cards;
     d->pair_gpus = d->gpus;
+    d->pair_nics = d->nics;
     d->cpu_milli = odds(50) ? roll(20000) : 0;
     d->arch[0] = '\0';
     memcpy(d->namespace, "ns", 3);
@@ -74,9 +82,10 @@ static struct allocation *allocate(const struct topo *topo,
                                    const struct choice *choice)
 {
     struct allocation *a = allocation_create(d, "host");
-    size_t cards = 0, gpus = 0;
+    size_t cards = 0, gpus = 0, nics[TOPO_KIND_MAX];
     (void)topo_count(topo, DEVICE_CARD, &cards);
     (void)topo_count(topo, DEVICE_GPU, &gpus);
+    (void)topo_considered(topo, DEVICE_NIC, nics);
     a->cards = xcalloc(TOPO_CARDS_MAX, sizeof *a->cards);
     a->gpus = xcalloc(TOPO_GPUS_MAX, sizeof *a->gpus);
     for (unsigned c = choice->cards; c; c &= c - 1) {
@@ -88,6 +97,11 @@ static struct allocation *allocate(const struct topo *topo,
         const char *id =
             topo_device(topo, gpus + (unsigned)__builtin_ctz(g))->id;
         memcpy(a->gpus[a->n_gpus++], id, strlen(id) + 1);
+    }
+    a->nics = xcalloc(TOPO_NICS_MAX, sizeof *a->nics);
+    for (unsigned n = choice->nics; n; n &= n - 1) {
+        const char *id = topo_device(topo, nics[__builtin_ctz(n)])->id;
+        memcpy(a->nics[a->n_nics++], id, strlen(id) + 1);
     }
     a->numa = choice->numa;
     a->relation = (enum relation)choice->relation;
@@ -138,11 +152,13 @@ Test(plan, takes_what_an_allocation_takes, .timeout = 180)
 static void roll_question(struct question *q)
 {
     do {
-        question_roll(q, (struct randnode_limits){5, 4, 3});
+        question_roll(q, (struct randnode_limits){5, 4, 3, 3});
         if (q->demand.role == ROLE_HOST && q->shape->n_cards)
             break;
         question_fini(q);
     } while (true);
+    if (odds(60))
+        q->demand.nics = 0;
     q->demand.has_card_need = odds(50);
     q->demand.card_cores = q->demand.has_card_need ? 1 + roll(4) : 0;
     q->demand.card_memory_mib = q->demand.has_card_need ? roll(6000) : 0;
@@ -174,7 +190,7 @@ Test(plan, rooms, .timeout = 120)
 {
     unsigned filled = 0, with_aligned = 0;
     cr_log_info("BIGA_TEST_SEED=%llu", (unsigned long long)chance_init());
-    for (unsigned round = 0; round < 4000; round++) {
+    for (unsigned round = 0; round < 6000; round++) {
         struct question q;
         roll_question(&q);
         uint32_t aligned, max = 1 + roll(4);

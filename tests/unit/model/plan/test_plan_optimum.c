@@ -43,7 +43,7 @@ static void roll_nodes(struct trial *t)
     size_t n_leaves = 1 + roll(3);
     bool alike = odds(40);
     for (size_t i = 0; i < n; i++) {
-        question_roll(&t->nodes[i], (struct randnode_limits){4, 4, 3});
+        question_roll(&t->nodes[i], (struct randnode_limits){4, 4, 3, 3});
         t->states[i] = &t->nodes[i].state;
         if (i > 0 && (alike || odds(30))) {
             size_t k = roll((uint32_t)i);
@@ -93,7 +93,7 @@ static void roll_rooms(struct trial *t)
 
 static void roll_shape(struct demand *d)
 {
-    demand_roll(d, (struct randnode_limits){2, 2, 3});
+    demand_roll(d, (struct randnode_limits){2, 2, 3, 2});
     d->role = ROLE_HOST;
     d->cpu_milli = odds(30) ? 1 + roll(9000) : 0;
     d->memory_mib = odds(30) ? 1 + roll(5000) : 0;
@@ -103,6 +103,7 @@ static void roll_shape(struct demand *d)
         d->gpus = d->cards;
     d->pair_cards = d->cards;
     d->pair_gpus = d->gpus;
+    d->pair_nics = d->nics;
     if (d->has_card_need && odds(60)) {
         d->card_cores = 1 + roll(3);
         d->card_memory_mib = roll(4000);
@@ -288,6 +289,18 @@ static bool nowhere_serves(const struct node_state *st, const struct demand *d,
     return d->align > RELATION_NODE || !rooted || !d->cpu_milli;
 }
 
+/* Some free NICs, as many as asked: which they are hinders no other pair. */
+static unsigned any_nics(const struct node_state *st, const struct demand *d)
+{
+    unsigned nics = 0, n = 0;
+    for (unsigned i = 0; i < st->shape->n_nics && n < d->nics; i++)
+        if (!has(st->nics_used, i)) {
+            nics |= 1u << i;
+            n++;
+        }
+    return nics;
+}
+
 /* Do these cards and GPUs serve the demand, with its CPUs on that NUMA
  * column, or on none (-1)?  Fills the choice. */
 static bool serves(const struct node_state *st, const struct demand *d,
@@ -295,7 +308,8 @@ static bool serves(const struct node_state *st, const struct demand *d,
 {
     if ((unsigned)__builtin_popcount(cards) != d->cards ||
         (unsigned)__builtin_popcount(gpus) != d->gpus ||
-        (gpus & st->gpus_used) || gpus >> st->shape->n_gpus)
+        (gpus & st->gpus_used) || gpus >> st->shape->n_gpus ||
+        (unsigned)__builtin_popcount(any_nics(st, d)) != d->nics)
         return false;
     for (unsigned c = 0; c < TOPO_CARDS_MAX; c++)
         if (has(cards, c) && !card_is_free(st, d, c))
@@ -306,6 +320,7 @@ static bool serves(const struct node_state *st, const struct demand *d,
     memset(ret, 0, sizeof *ret);
     ret->cards = (uint16_t)cards;
     ret->gpus = (uint16_t)gpus;
+    ret->nics = (uint16_t)any_nics(st, d);
     ret->numa = (int16_t)(numa < 0 ? -1 : st->shape->numa_id[numa]);
     ret->relation = RELATION_SYS;
     if (d->gpus)
@@ -545,6 +560,9 @@ static void validate_place(const struct trial *t,
                      place->choice.gpus, numa, &choice),
               "rank %u on node %d", r, place->node);
     cr_assert_eq(choice.relation, place->choice.relation);
+    cr_assert_eq(__builtin_popcount(place->choice.nics), d->nics);
+    cr_assert(!(place->choice.nics & left[place->node].nics_used) &&
+              !(place->choice.nics >> shape->n_nics));
     node_state_take(&left[place->node], d, &place->choice);
 }
 
