@@ -22,6 +22,7 @@ const char *change_kind_word(enum change_kind kind)
         [CHANGE_CARD_MEMORY] = "card-memory",
         [CHANGE_CPUS] = "cpus",
         [CHANGE_MEMORY] = "memory",
+        [CHANGE_NICS] = "nics",
         [CHANGE_GPUS] = "gpus",
         [CHANGE_CARDS] = "cards",
         [CHANGE_PAIRS] = "pairs",
@@ -168,6 +169,13 @@ static void text_less(const struct change *change, struct str *out)
     case CHANGE_MEMORY:
         str_addf(out, "%llu MiB of memory", value);
         break;
+    case CHANGE_NICS:
+        if (value == 0)
+            str_add(out, "no compute NIC");
+        else
+            add_count(out, value, "compute NIC");
+        str_add(out, " (biga.dev/nics)");
+        break;
     case CHANGE_GPUS:
         if (value == 0)
             str_add(out, "no GPU");
@@ -299,6 +307,7 @@ static void write_value(const struct change *change, struct str *out)
     case CHANGE_CARD_CORES:
     case CHANGE_CARD_MEMORY:
     case CHANGE_MEMORY:
+    case CHANGE_NICS:
     case CHANGE_GPUS:
     case CHANGE_CARDS:
     case CHANGE_PAIRS:

@@ -29,6 +29,7 @@ enum change_kind {
     CHANGE_CARD_MEMORY, /* ask for less memory of each card */
     CHANGE_CPUS,        /* ask for fewer CPUs */
     CHANGE_MEMORY,      /* ask for less memory of the host */
+    CHANGE_NICS,        /* ask for fewer compute NICs */
     CHANGE_GPUS,        /* ask for fewer GPUs */
     CHANGE_CARDS,       /* ask for fewer cards */
     CHANGE_PAIRS,       /* a job of fewer pairs */

@@ -68,7 +68,9 @@ static void try_less(struct job_search *j, enum change_kind kind)
     const struct demand *d = greediest(j, kind);
     struct change change = {.kind = kind, .node = NODE_NONE};
     uint64_t now = demand_amount(d, kind);
-    if ((kind == CHANGE_GPUS || kind == CHANGE_CARDS) && now > AMOUNTS_MAX)
+    bool devices = kind == CHANGE_NICS || kind == CHANGE_GPUS ||
+                   kind == CHANGE_CARDS;
+    if (devices && now > AMOUNTS_MAX)
         return;
     if (advice_lessen(d, kind, fits_with_less, j, &change.value))
         advice_add(j->advice, &change);

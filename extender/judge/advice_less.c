@@ -18,6 +18,8 @@ uint64_t demand_amount(const struct demand *d, enum change_kind kind)
         return d->memory_mib;
     case CHANGE_GPUS:
         return d->gpus;
+    case CHANGE_NICS:
+        return d->nics;
     case CHANGE_CARDS:
         return d->cards;
     default:
@@ -49,6 +51,9 @@ void demand_set_amount(struct demand *d, enum change_kind kind, uint64_t value)
     case CHANGE_GPUS:
         d->gpus = d->pair_gpus = (uint8_t)value;
         break;
+    case CHANGE_NICS:
+        d->nics = d->pair_nics = (uint8_t)value;
+        break;
     case CHANGE_CARDS:
         d->cards = d->pair_cards = (uint8_t)value;
         break;
@@ -65,6 +70,7 @@ static uint64_t least_amount(const struct demand *d, enum change_kind kind)
     case CHANGE_ALIGN: /* numbers are relations: more is farther */
         return d->gpus == 0 && now < RELATION_NODE ? RELATION_SOCKET : now + 1;
     case CHANGE_EXCLUSIVE:
+    case CHANGE_NICS:
     case CHANGE_GPUS:
         return 0;
     default:

@@ -112,7 +112,7 @@ static void add_place(struct others *o, const struct allocation *a, size_t node)
     o->of[o->n_places] = which;
     o->node[o->n_places++] = (uint32_t)node;
     o->list[which].places++;
-    o->list[which].devices += (uint32_t)a->n_cards + a->n_gpus;
+    o->list[which].devices += (uint32_t)a->n_cards + a->n_gpus + a->n_nics;
 }
 
 /* The places of jobs but this one on nodes that it could use. */

@@ -419,6 +419,7 @@ static void decisive(const struct demand *pod, struct demand *ret_asked)
     d.role = ROLE_HOST;
     d.cards = d.pair_cards;
     d.gpus = d.pair_gpus;
+    d.nics = d.pair_nics;
     d.priority = 0;
     if (is_whole(pod))
         d.pair = 0;
@@ -619,7 +620,9 @@ struct allocation *job_hold_again(const struct snapshot *snapshot,
         .node = index,
         .choice = {.cards = usage_cards(node->topo, a),
                    .gpus = usage_gpus(node->topo, a),
+                   .nics = usage_nics(node->topo, a),
                    .relation = (uint8_t)a->relation,
+                   .nic_relation = (uint8_t)a->nic_relation,
                    .numa = (int16_t)a->numa},
     };
     return hold_create(snapshot, &a->demand, job_rank(&a->demand), &place);

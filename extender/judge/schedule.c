@@ -216,7 +216,8 @@ static bool is_held_for(const struct schedule *s)
 {
     const struct demand *pod = s->demand;
     return s->hold && pod->role == ROLE_HOST &&
-           pod->cards == s->hold->n_cards && pod->gpus == s->hold->n_gpus;
+           pod->cards == s->hold->n_cards && pod->gpus == s->hold->n_gpus &&
+           pod->nics == s->hold->n_nics;
 }
 
 /* A host pod gets the place that is held for it, no other on its node. */
@@ -229,6 +230,7 @@ static void view_hold(const struct schedule *s, const struct node *node,
     view->must |= cards;
     view->within = view->must;
     state->gpus_used |= (uint16_t)~usage_gpus(node->topo, hold);
+    state->nics_used |= (uint16_t)~usage_nics(node->topo, hold);
     if (hold->numa < 0 || s->demand->cpu_milli == 0 ||
         s->demand->cpu_milli > hold->demand.cpu_milli)
         return;
@@ -582,13 +584,14 @@ static uint8_t copy_devices(const struct topo *topo, enum device_kind kind,
                             uint16_t bits, char (**ret_ids)[TOPO_ID_MAX + 1],
                             char (**ret_pci)[PCI_ADDR_TEXT_MAX])
 {
-    size_t first, n = topo_count(topo, kind, &first);
+    size_t considered[TOPO_KIND_MAX];
+    size_t n = topo_considered(topo, kind, considered);
     size_t room = (size_t)__builtin_popcount(bits);
     uint8_t used = 0;
     char(*ids)[TOPO_ID_MAX + 1] = xcalloc(room, sizeof *ids);
     char(*pci)[PCI_ADDR_TEXT_MAX] = xcalloc(room, sizeof *pci);
-    for (size_t i = 0; i < n && i < 16; i++) {
-        const struct device *d = topo_device(topo, first + i);
+    for (size_t i = 0; i < n; i++) {
+        const struct device *d = topo_device(topo, considered[i]);
         if (!(bits & 1u << i))
             continue;
         if (d->has_pci)
@@ -620,7 +623,10 @@ struct allocation *schedule_place(const struct demand *demand,
                               &a->card_pci);
     a->n_gpus = copy_devices(node->topo, DEVICE_GPU, choice->gpus, &a->gpus,
                              &a->gpu_pci);
+    a->n_nics = copy_devices(node->topo, DEVICE_NIC, choice->nics, &a->nics,
+                             &a->nic_pci);
     a->relation = choice->relation;
+    a->nic_relation = choice->nic_relation;
     a->numa = choice->numa;
     a->epoch = node->epoch;
     return a;

@@ -170,6 +170,9 @@ static void brief_node(const struct demand *d, enum reason reason,
     case REASON_TOO_FEW_GPUS:
         str_addf(out, "fewer GPUs than the %u asked", d->gpus);
         break;
+    case REASON_TOO_FEW_NICS:
+        str_addf(out, "fewer compute NICs than the %u asked", d->nics);
+        break;
     case REASON_ALIGNMENT_NEVER:
         str_addf(out, "hardware cannot align %u %s within %s", d->cards, cards,
                  relation_name(d->align));
@@ -188,6 +191,9 @@ static void brief_node(const struct demand *d, enum reason reason,
         break;
     case REASON_GPUS_BUSY:
         str_addf(out, "fewer than %u GPUs free", d->gpus);
+        break;
+    case REASON_NICS_BUSY:
+        str_addf(out, "fewer than %u compute NICs free", d->nics);
         break;
     case REASON_ALIGNMENT:
         str_addf(out, "free cards are not within %s", relation_name(d->align));

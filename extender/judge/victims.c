@@ -68,7 +68,7 @@ void victims_find(struct snapshot *snapshot, const struct demand *pod,
 
 /* What evicted pods of Biga free on their host. */
 struct freed {
-    uint64_t cpu_milli, memory_mib, gpus, cards;
+    uint64_t cpu_milli, memory_mib, gpus, nics, cards;
 };
 
 static struct freed freed_by(const struct allocation *const *list, size_t n)
@@ -79,6 +79,7 @@ static struct freed freed_by(const struct allocation *const *list, size_t n)
         f.cpu_milli += d->role == ROLE_HOST ? d->cpu_milli : 0;
         f.memory_mib += d->role == ROLE_HOST ? d->memory_mib : 0;
         f.gpus += list[i]->n_gpus;
+        f.nics += list[i]->n_nics;
         f.cards += list[i]->n_cards;
     }
     return f;
@@ -92,7 +93,8 @@ static bool frees_as_much(const struct victims *v,
     struct freed must = freed_by(ask->given, ask->n_given);
     return v->fits && v->n > 0 && !ask->others &&
            is.cpu_milli >= must.cpu_milli && is.memory_mib >= must.memory_mib &&
-           is.gpus >= must.gpus && is.cards >= must.cards;
+           is.gpus >= must.gpus && is.nics >= must.nics &&
+           is.cards >= must.cards;
 }
 
 static bool find_instead(struct snapshot *snapshot, const struct demand *pod,

@@ -392,6 +392,8 @@ static bool is_harder(const struct demand *a, const struct demand *b)
         return a->cards > b->cards;
     if (a->gpus != b->gpus)
         return a->gpus > b->gpus;
+    if (a->nics != b->nics)
+        return a->nics > b->nics;
     if (a->card_cores != b->card_cores)
         return a->card_cores > b->card_cores;
     return a->cpu_milli > b->cpu_milli;

@@ -231,15 +231,17 @@ static bool check_card(const struct node *n, const struct device *card,
     return false;
 }
 
-static bool check_gpu(const struct node *n, const struct device *gpu,
-                      struct str *why)
+static bool check_lone(const struct node *n, const struct device *d,
+                       struct str *why)
 {
     size_t n_pods = 0;
     for (size_t i = 0; i < n->n_allocations; i++)
         n_pods += has_device(n->allocations[i]->gpus, n->allocations[i]->n_gpus,
-                             gpu->id);
+                             d->id) ||
+                  has_device(n->allocations[i]->nics, n->allocations[i]->n_nics,
+                             d->id);
     if (n_pods > 1)
-        str_addf(why, "%s of %s: given to %zu pods", gpu->id, n->name, n_pods);
+        str_addf(why, "%s of %s: given to %zu pods", d->id, n->name, n_pods);
     return n_pods <= 1;
 }
 
@@ -261,7 +263,8 @@ static bool check_node(const struct snapshot *s, const struct node *n,
         const struct device *d = topo_device(n->topo, i);
         if (d->kind == DEVICE_CARD && !check_card(n, d, why))
             return false;
-        if (d->kind == DEVICE_GPU && !check_gpu(n, d, why))
+        if ((d->kind == DEVICE_GPU || d->kind == DEVICE_NIC) &&
+            !check_lone(n, d, why))
             return false;
     }
     return true;

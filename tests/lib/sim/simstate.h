@@ -46,7 +46,7 @@ int sim_release(struct writer *w, const char *pod);
 
 /* Does the snapshot promise nothing twice?  Counted from its allocations by
  * rules of its own: no card of an exclusive pod has another pair on it, no
- * card gives more cores or memory than it has, no GPU is given to two pods,
+ * card gives more cores or memory than it has, no GPU or NIC is given to two pods,
  * and the lists of the nodes are those of the index.  False with the reason
  * in `why`. */
 bool sim_check(const struct snapshot *s, struct str *why);
