@@ -180,7 +180,7 @@ void view_card(const struct node *node, const struct policy *policy,
 /* --- nodes ---------------------------------------------------------------- */
 
 struct counts {
-    size_t cards, gpus, free_gpus, nics, numas;
+    size_t cards, gpus, free_gpus, nics, compute_nics, free_nics, numas;
     size_t states[CARD_STATES];
 };
 
@@ -196,6 +196,9 @@ static struct counts count_devices(const struct node *node)
         c.states[card_state(node, i)]++;
     for (size_t i = 0; i < c.gpus; i++)
         c.free_gpus += !(node->state.gpus_used >> i & 1);
+    c.compute_nics = node->shape ? node->shape->n_nics : 0;
+    for (size_t i = 0; i < c.compute_nics; i++)
+        c.free_nics += !(node->state.nics_used >> i & 1);
     return c;
 }
 
@@ -216,6 +219,10 @@ static void add_node(struct str *out, const struct node *node)
     jwrite_uint(out, "free", c.free_gpus);
     jwrite_end_object(out);
     jwrite_uint(out, "nics", c.nics);
+    jwrite_object(out, "computeNics");
+    jwrite_uint(out, "total", c.compute_nics);
+    jwrite_uint(out, "free", c.free_nics);
+    jwrite_end_object(out);
     jwrite_uint(out, "numas", c.numas);
     jwrite_uint(out, "allocations", node->n_allocations);
     jwrite_int(out, "generation", node->epoch.generation);
@@ -271,16 +278,16 @@ static void add_overfull(struct str *out, const struct node *node,
     jwrite_end_array(out);
 }
 
-static void add_bits(struct str *out, const struct node *node,
+static void add_bits(struct str *out, const char *key, const struct node *node,
                      enum device_kind kind, unsigned bits)
 {
-    size_t first;
-    (void)view_count(node, kind, &first);
-    jwrite_array(out, kind == DEVICE_CARD ? "cards" : "gpus");
+    size_t considered[TOPO_KIND_MAX];
+    (void)topo_considered(node->topo, kind, considered);
+    jwrite_array(out, key);
     for (; bits; bits &= bits - 1)
         jwrite_text(
             out, NULL,
-            topo_device(node->topo, first + (size_t)__builtin_ctz(bits))->id);
+            topo_device(node->topo, considered[__builtin_ctz(bits)])->id);
     jwrite_end_array(out);
 }
 
@@ -291,8 +298,10 @@ static void add_claims(struct str *out, const struct node *node)
     jwrite_array(out, "claimList");
     for (size_t i = 0; i < node->n_rests; i++) {
         add_claim(out, node->rests[i].claim);
-        add_bits(out, node, DEVICE_CARD, node->rests[i].cards);
-        add_bits(out, node, DEVICE_GPU, node->rests[i].gpus);
+        add_bits(out, "cards", node, DEVICE_CARD, node->rests[i].cards);
+        add_bits(out, "gpus", node, DEVICE_GPU, node->rests[i].gpus);
+        if (node->rests[i].nics)
+            add_bits(out, "nics", node, DEVICE_NIC, node->rests[i].nics);
         jwrite_end_object(out);
     }
     jwrite_end_array(out);
@@ -358,9 +367,9 @@ const char *const view_node_heads[] = {
 const char *const view_card_heads[] = {"NODE",  "CARD",   "PCI",   "NUMA",
                                        "MODEL", "ARCH",   "CORES", "MEMORY-MIB",
                                        "STATE", "HEALTH", "PODS",  NULL};
-const char *const view_allocation_heads[] = {
-    "POD",   "ROLE", "JOB",  "PAIR",     "NODE",
-    "CARDS", "GPUS", "NUMA", "RELATION", NULL};
+const char *const view_allocation_heads[] = {"POD",  "ROLE",     "JOB",  "PAIR",
+                                             "NODE", "CARDS",    "GPUS", "NICS",
+                                             "NUMA", "RELATION", NULL};
 
 void view_node_row(const struct node *node, struct table *t)
 {
@@ -425,6 +434,7 @@ void view_allocation_row(const struct snapshot *s, const struct allocation *a,
     table_add(t, a->node);
     view_ids(a->cards, a->n_cards, t);
     view_ids(a->gpus, a->n_gpus, t);
+    view_ids(a->nics, a->n_nics, t);
     table_add_known(t, a->numa);
     table_add(t, alignment_word(s, a));
 }

@@ -25,14 +25,16 @@ const char *card_state_name(enum card_state state); /* "idle" … */
 enum card_state card_state(const struct node *node, size_t card);
 
 /* {"name","status","cards":{"total","idle","used","held","unhealthy",
- * "drained","unavailable"},"gpus":{"total","free"},"nics","numas","allocations",
- * "generation","bootId","contentHash","slices":{"present","expected"}} */
+ * "drained","unavailable"},"gpus":{"total","free"},"nics",
+ * "computeNics":{"total","free"},"numas","allocations","generation","bootId",
+ * "contentHash","slices":{"present","expected"}} */
 void view_node(const struct node *node, struct str *out);
 /* The same and "heardMs" (ago), "room" as far as it is known (what is left on
  * the host for pods: "cpuMilli", "memoryMiB", "pods"), "cardList",
- * "allocationList", "claimList": [{"namespace","name","cards","gpus"}] (foreign
- * claims, claim_use.h; absent when there are none), "overfull":
- * [{"namespace","name","text"}] (overcommit.h). */
+ * "allocationList", "claimList":
+ * [{"namespace","name","cards","gpus","nics"}] (foreign claims, claim_use.h;
+ * absent when there are none), "overfull": [{"namespace","name","text"}]
+ * (overcommit.h). */
 void view_node_whole(const struct snapshot *s, size_t index, int64_t now_ms,
                      struct str *out);
 /* With "reserved": the shares that services have of it by the policy (NULL:
@@ -50,7 +52,7 @@ void view_node_row(const struct node *node, struct table *t);
 void view_card_row(const struct node *node, size_t card, struct table *t);
 void view_allocation_row(const struct snapshot *s, const struct allocation *a,
                          struct table *t);
-/* A cell with the ids of cards or GPUs. */
+/* A cell with the ids of cards, GPUs or NICs. */
 void view_ids(char (*ids)[TOPO_ID_MAX + 1], size_t n, struct table *t);
 
 /* How many devices of a kind a node is known to have. */
