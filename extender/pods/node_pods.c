@@ -169,19 +169,20 @@ static void endpoint_host(const char *endpoint, struct str *out)
     str_add_n(out, host, end ? (size_t)(end - host) : strlen(host));
 }
 
-/* Some text of each of its cards, with commas between. */
-static void each_card(const struct topo *topo, const struct allocation *a,
-                      void (*add)(const struct device *card, struct str *out),
-                      struct str *out)
+/* Some text of each of these devices, with commas between. */
+static void each_device(const struct topo *topo, char (*ids)[TOPO_ID_MAX + 1],
+                        size_t n,
+                        void (*add)(const struct device *d, struct str *out),
+                        struct str *out)
 {
-    for (unsigned i = 0; topo && i < a->n_cards; i++) {
-        const struct device *card = topo_find(topo, a->cards[i]);
+    for (size_t i = 0; topo && i < n; i++) {
+        const struct device *d = topo_find(topo, ids[i]);
         size_t size = out->size;
-        if (!card)
+        if (!d)
             continue;
         if (size)
             str_add_c(out, ',');
-        add(card, out);
+        add(d, out);
         if (size && out->size == size + 1) /* it has none */
             out->size = size;
     }
@@ -258,17 +259,22 @@ static void write_env(const struct pod_set *set, const struct snapshot *s,
     jwrite_text(out, "BIGA_JOB", d->job);
     str_addf(out, ",\"BIGA_RANK\":\"%d\",\"BIGA_SIZE\":\"%d\"", (int)d->pair,
              (int)d->size);
-    each_card(topo, a, add_pci, &text);
+    each_device(topo, a->cards, a->n_cards, add_pci, &text);
     jwrite_text(out, "BIGA_CARD_PCI", str_text(&text));
     str_reset(&text);
-    each_card(topo, a, add_rdma, &text);
+    each_device(topo, a->cards, a->n_cards, add_rdma, &text);
     jwrite_text(out, "BIGA_RDMA_DEVICE", str_text(&text));
     str_reset(&text);
     if (d->role == ROLE_HOST && a->numa >= 0)
         str_addf(&text, "%d", (int)a->numa);
     else
-        each_card(topo, a, add_numa, &text);
+        each_device(topo, a->cards, a->n_cards, add_numa, &text);
     jwrite_text(out, "BIGA_NUMA_NODES", str_text(&text));
+    if (a->n_nics) {
+        str_reset(&text);
+        each_device(topo, a->nics, a->n_nics, add_rdma, &text);
+        jwrite_text(out, "BIGA_NIC_DEVICE", str_text(&text));
+    }
     str_reset(&text);
     add_peer(set, s, topo, a, &text);
     jwrite_text(out, "BIGA_PEER_ADDRESS", str_text(&text));
