@@ -46,6 +46,7 @@ static const struct conf_setting settings[] = {
          "job: print Open MPI's rankfile, which binds each rank to CPUs "
          "near its card; needs --mca rmaps_rank_file_physical 1."),
     FLAG("ucx", ucx, "job: print UCX_NET_DEVICES of each rank."),
+    FLAG("nccl", nccl, "job: print NCCL_IB_HCA of each rank."),
     FLAG("urom", urom,
          "job: print the file that DOCA_UROM_SERVICE_FILE names."),
     TEXT("check", check,

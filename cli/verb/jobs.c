@@ -189,7 +189,8 @@ void leaves_draw(const cJSON *pairs, struct str *out)
 
 /* --- maps --------------------------------------------------------------- */
 
-#define MAP_OPTIONS "--hostfile, --dpu-hostfile, --rankfile, --ucx, --urom"
+#define MAP_OPTIONS \
+    "--hostfile, --dpu-hostfile, --rankfile, --ucx, --nccl, --urom"
 
 /* The one file that is asked for; NULL: none.  False for several. */
 static bool asked_map(const struct cli *c, const char **ret_format)
@@ -200,7 +201,7 @@ static bool asked_map(const struct cli *c, const char **ret_format)
     } maps[] = {
         {c->set.hostfile, "hostfile"}, {c->set.dpu_hostfile, "dpu-hostfile"},
         {c->set.rankfile, "rankfile"}, {c->set.ucx, "ucx"},
-        {c->set.urom, "urom"},
+        {c->set.nccl, "nccl"},         {c->set.urom, "urom"},
     };
     const char *format = NULL;
     for (size_t i = 0; i < ARRAY_LEN(maps); i++) {

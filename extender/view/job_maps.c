@@ -12,7 +12,7 @@ enum { DPU_NAME_MAX = 253 + 1 + TOPO_ID_MAX };
 static const char *const format_names[MAP_FORMATS] = {
     [MAP_HOSTFILE] = "hostfile", [MAP_DPU_HOSTFILE] = "dpu-hostfile",
     [MAP_RANKFILE] = "rankfile", [MAP_UCX] = "ucx",
-    [MAP_UROM] = "urom",
+    [MAP_NCCL] = "nccl",         [MAP_UROM] = "urom",
 };
 
 const char *map_format_name(enum map_format format)
@@ -31,7 +31,7 @@ int map_format_parse(const char *text, enum map_format *ret_format,
     }
     return error_set(err, EINVAL,
                      "is \"%.32s\", must be \"hostfile\", \"dpu-hostfile\", "
-                     "\"rankfile\", \"ucx\" or \"urom\"",
+                     "\"rankfile\", \"ucx\", \"nccl\" or \"urom\"",
                      text);
 }
 
@@ -178,25 +178,43 @@ static void write_dpu_hostfile(const struct map_rank *ranks, size_t n,
     lines_fini(&lines);
 }
 
-static int write_ucx(const struct map_rank *ranks, size_t n, struct str *out,
-                     struct error *err)
+/* The devices by which a rank communicates: its NICs, or else its cards.  Of
+ * one without an RDMA device UCX takes the network device. */
+static int add_net_devices(const struct map_rank *r, bool interfaces,
+                           struct str *out, struct error *err)
 {
+    const struct allocation *a = r->place;
+    size_t n = a->n_nics ? a->n_nics : a->n_cards;
     for (size_t i = 0; i < n; i++) {
-        const struct map_rank *r = &ranks[i];
-        str_addf(out, "%d %s UCX_NET_DEVICES=", r->rank, r->place->node);
-        for (size_t c = 0; c < r->place->n_cards; c++) {
-            const struct device *d = card_of(r, c);
-            str_add(out, c ? "," : "");
-            if (d && is_name(d->rdma))
-                str_addf(out, "%s:1", d->rdma);
-            else if (d && is_name(d->interface))
-                str_add(out, d->interface);
-            else
-                return fail_card(r, c, "known RDMA or network device", err);
-        }
-        str_add_c(out, '\n');
+        const char *id = a->n_nics ? a->nics[i] : a->cards[i];
+        const struct device *d = r->topo ? topo_find(r->topo, id) : NULL;
+        str_add(out, i ? "," : "");
+        if (d && is_name(d->rdma))
+            str_addf(out, "%s:1", d->rdma);
+        else if (d && interfaces && is_name(d->interface))
+            str_add(out, d->interface);
+        else
+            return error_set(err, ENODATA,
+                             "rank %d: %s %s of node %s has no known RDMA%s "
+                             "device",
+                             r->rank, a->n_nics ? "NIC" : "card", id, a->node,
+                             interfaces ? " or network" : "");
     }
     return 0;
+}
+
+/* One line for each rank; `setting` with its '='. */
+static int write_net_devices(const char *setting, bool interfaces,
+                             const struct map_rank *ranks, size_t n,
+                             struct str *out, struct error *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        str_addf(out, "%d %s %s", ranks[i].rank, ranks[i].place->node, setting);
+        rc = add_net_devices(&ranks[i], interfaces, out, err);
+        str_add_c(out, '\n');
+    }
+    return rc;
 }
 
 static int add_services(const struct map_rank *r, struct lines *lines,
@@ -365,7 +383,9 @@ int map_write(enum map_format format, const struct map_rank *ranks, size_t n,
     case MAP_RANKFILE:
         return write_rankfile(ranks, n, out, err);
     case MAP_UCX:
-        return write_ucx(ranks, n, out, err);
+        return write_net_devices("UCX_NET_DEVICES=", true, ranks, n, out, err);
+    case MAP_NCCL: /* the second '=': these names, not what begins so */
+        return write_net_devices("NCCL_IB_HCA==", false, ranks, n, out, err);
     case MAP_UROM:
         return write_urom(ranks, n, out, err);
     case MAP_FORMATS:

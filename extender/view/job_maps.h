@@ -16,6 +16,7 @@ enum map_format {
     MAP_DPU_HOSTFILE, /* Open MPI: the cards' own operating systems */
     MAP_RANKFILE,     /* Open MPI: CPUs near the cards, by os index */
     MAP_UCX,          /* UCX_NET_DEVICES of each rank */
+    MAP_NCCL,         /* NCCL_IB_HCA of each rank */
     MAP_UROM,         /* DOCA_UROM_SERVICE_FILE */
     MAP_FORMATS
 };

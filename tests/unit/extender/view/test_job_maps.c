@@ -5,6 +5,7 @@
 
 #include "lib/base/mem.h"
 #include "model/topo/topo_builder.h"
+#include "tests/lib/sim/simhost.h"
 
 enum { RANKS_MAX = 8 };
 
@@ -151,6 +152,33 @@ Test(job_maps, ucx)
                         "3 host-b UCX_NET_DEVICES=mlx5_4:1\n");
 }
 
+/* Those of the pair, where it has any, in place of its cards. */
+Test(job_maps, nics)
+{
+    struct topo *board = simhost_board("host-a", 1, 1);
+    topos[n_topos++] = board;
+    put("host-a", board, 0, "card-0000-14-00", NULL);
+    struct allocation *a = (struct allocation *)ranks[0].place;
+    a->nics = xcalloc(2, sizeof *a->nics);
+    a->n_nics = 2;
+    (void)snprintf(a->nics[0], sizeof a->nics[0], "nic-0000-12-00-0");
+    (void)snprintf(a->nics[1], sizeof a->nics[1], "nic-0000-42-00-0");
+    expect_map(MAP_UCX, "0 host-a UCX_NET_DEVICES=mlx5_0:1,mlx5_3:1\n");
+    expect_map(MAP_NCCL, "0 host-a NCCL_IB_HCA==mlx5_0:1,mlx5_3:1\n");
+    (void)snprintf(a->nics[1], sizeof a->nics[1], "nic-0000-02-00-0");
+    expect_refusal(MAP_NCCL, "rank 0: NIC nic-0000-02-00-0 of node host-a has "
+                             "no known RDMA device");
+}
+
+Test(job_maps, nccl)
+{
+    four_pairs();
+    expect_map(MAP_NCCL, "0 host-b NCCL_IB_HCA==mlx5_4:1\n"
+                         "1 host-a NCCL_IB_HCA==mlx5_0:1\n"
+                         "2 host-b NCCL_IB_HCA==mlx5_0:1,mlx5_4:1\n"
+                         "3 host-b NCCL_IB_HCA==mlx5_4:1\n");
+}
+
 Test(job_maps, urom)
 {
     four_pairs();
@@ -205,6 +233,8 @@ Test(job_maps, what_is_not_known_is_told)
     expect_map(MAP_UCX, "0 host-a UCX_NET_DEVICES=eth2\n");
     expect_refusal(MAP_UROM, "rank 0: card card-0000-21-00 of node host-a has "
                              "no known RDMA device");
+    expect_refusal(MAP_NCCL, "rank 0: card card-0000-21-00 of node host-a has "
+                             "no known RDMA device");
     expect_refusal(MAP_RANKFILE,
                    "rank 0: neither the CPUs nor the package near its card "
                    "are known of node host-a");
@@ -236,6 +266,8 @@ Test(job_maps, texts_of_nodes_add_no_lines)
     expect_refusal(MAP_UCX, "rank 0: card card-0000-21-00 of node host-a has "
                             "no known RDMA or network device");
     expect_refusal(MAP_UROM, "rank 0: card card-0000-21-00 of node host-a has "
+                             "no known RDMA device");
+    expect_refusal(MAP_NCCL, "rank 0: card card-0000-21-00 of node host-a has "
                              "no known RDMA device");
 }
 
