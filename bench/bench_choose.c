@@ -92,7 +92,7 @@ static void report(struct task *t, struct str *json)
 
 struct case_choice {
     const char *name;
-    unsigned cards, gpus;
+    unsigned cards, gpus, nics;
     uint16_t busy; /* cards and GPUs that are taken */
 };
 
@@ -105,6 +105,7 @@ static void report_choice(const struct case_choice *ask, struct topo *topo,
     t.demand.role = ROLE_HOST;
     t.demand.cards = t.demand.pair_cards = (uint8_t)ask->cards;
     t.demand.gpus = (uint8_t)ask->gpus;
+    t.demand.nics = (uint8_t)ask->nics;
     t.demand.align = RELATION_SYS;
     t.state.closed = t.state.occupied = t.state.shared = ask->busy;
     t.state.gpus_used = ask->busy;
@@ -113,16 +114,23 @@ static void report_choice(const struct case_choice *ask, struct topo *topo,
 }
 
 static const struct case_choice on_eight[] = {
-    {"1 of 8 cards", 1, 0, 0},
-    {"1 of 8 cards, 1 GPU", 1, 1, 0},
-    {"2 of 5 free cards, 2 GPUs", 2, 2, 0x25},
-    {"4 of 8 cards, 2 GPUs", 4, 2, 0},
+    {"1 of 8 cards", 1, 0, 0, 0},
+    {"1 of 8 cards, 1 GPU", 1, 1, 0, 0},
+    {"2 of 5 free cards, 2 GPUs", 2, 2, 0, 0x25},
+    {"4 of 8 cards, 2 GPUs", 4, 2, 0, 0},
 };
 static const struct case_choice on_sixteen[] = {
-    {"8 of 16 cards", 8, 0, 0},
-    {"8 of 16 cards, 8 GPUs", 8, 8, 0},
-    {"8 of 16 cards, 3 GPUs", 8, 3, 0},
-    {"8 of 9 free cards, 3 GPUs", 8, 3, 0x9552},
+    {"8 of 16 cards", 8, 0, 0, 0},
+    {"8 of 16 cards, 8 GPUs", 8, 8, 0, 0},
+    {"8 of 16 cards, 3 GPUs", 8, 3, 0, 0},
+    {"8 of 9 free cards, 3 GPUs", 8, 3, 0, 0x9552},
+};
+
+/* Four cards, 16 GPUs and 16 NICs on eight switches. */
+static const struct case_choice on_board[] = {
+    {"1 of 4 cards, 2 of 16 GPUs", 1, 2, 0, 0},
+    {"1 of 4 cards, 2 of 16 GPUs, 2 NICs", 1, 2, 2, 0},
+    {"2 of 4 cards, 8 of 16 GPUs, 8 NICs", 2, 8, 8, 0},
 };
 
 /* As kube-scheduler sends it: without white space between the tokens. */
@@ -147,6 +155,7 @@ int main(int argc, char **argv)
         testdata_read(argc > 1 ? argv[1] : "bench/pod.json", &t.pod_size);
     cleanup_with(topo) struct topo *eight = benchhost_create("n", 0);
     cleanup_with(topo) struct topo *sixteen = simhost_topo("n", 16);
+    cleanup_with(topo) struct topo *board = simhost_board("n", 2, 2);
     t.pod = pod;
     t.pod_size = compact(pod, t.pod_size);
     demand_config_default(&t.config);
@@ -157,6 +166,8 @@ int main(int argc, char **argv)
         report_choice(&on_eight[i], eight, &json);
     for (size_t i = 0; i < ARRAY_LEN(on_sixteen); i++)
         report_choice(&on_sixteen[i], sixteen, &json);
+    for (size_t i = 0; i < ARRAY_LEN(on_board); i++)
+        report_choice(&on_board[i], board, &json);
     str_add_c(&json, ']');
     printf("%s\n", str_text(&json));
     return 0;
