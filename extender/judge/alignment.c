@@ -12,8 +12,8 @@ bool alignment_is_good(const struct node *node, const struct allocation *a,
     if (!node || !node->topo || !node->shape)
         return false;
     struct choice choice = {
-        .cards = usage_cards(node->topo, a),
-        .gpus = usage_gpus(node->topo, a),
+        .cards = allocation_cards(node->topo, a),
+        .gpus = allocation_gpus(node->topo, a),
         .relation = (uint8_t)a->relation,
         .numa = (int16_t)a->numa,
     };
@@ -69,7 +69,7 @@ static enum relation own_relation(const struct snapshot *s,
     if (!topo || !find_numa(topo, a->numa, &numa))
         return RELATION_SYS;
     (void)topo_count(topo, DEVICE_CARD, &first);
-    for (unsigned c = usage_cards(topo, a); c; c &= c - 1) {
+    for (unsigned c = allocation_cards(topo, a); c; c &= c - 1) {
         enum relation r = topo_relation(topo, first + (size_t)__builtin_ctz(c),
                                         numa);
         worst = r > worst ? r : worst;

@@ -93,7 +93,7 @@ static struct pair pair_of(const struct make *m,
 
 static uint16_t bits_of(const struct node *node, const struct allocation *a)
 {
-    return node->topo ? usage_cards(node->topo, a) : 0;
+    return node->topo ? allocation_cards(node->topo, a) : 0;
 }
 
 /* Nobody says how well an unknown place is aligned: then it counts as well
@@ -618,9 +618,9 @@ struct allocation *job_hold_again(const struct snapshot *snapshot,
         return NULL;
     struct plan_place place = {
         .node = index,
-        .choice = {.cards = usage_cards(node->topo, a),
-                   .gpus = usage_gpus(node->topo, a),
-                   .nics = usage_nics(node->topo, a),
+        .choice = {.cards = allocation_cards(node->topo, a),
+                   .gpus = allocation_gpus(node->topo, a),
+                   .nics = allocation_nics(node->topo, a),
                    .relation = (uint8_t)a->relation,
                    .nic_relation = (uint8_t)a->nic_relation,
                    .numa = (int16_t)a->numa},

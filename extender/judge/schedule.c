@@ -172,9 +172,9 @@ static void view_cards(const struct schedule *s, const struct node *node,
             continue;
         if (a->demand.role == ROLE_HOST) {
             has_host = true;
-            host |= usage_cards(node->topo, a);
+            host |= allocation_cards(node->topo, a);
         } else if (a->demand.role == ROLE_XPU) {
-            xpu |= usage_cards(node->topo, a);
+            xpu |= allocation_cards(node->topo, a);
         }
     }
     if (s->demand->role == ROLE_HOST) {
@@ -202,7 +202,7 @@ static void view_open_unsized(const struct schedule *s, const struct node *node,
     uint16_t own = 0;
     for (size_t i = 0; i < node->n_allocations; i++)
         if (strcmp(node->allocations[i]->pair_key, s->pair_key) == 0)
-            own |= usage_cards(node->topo, node->allocations[i]);
+            own |= allocation_cards(node->topo, node->allocations[i]);
     unsigned open = own & usage_unsized(node->topo) &
                     ~(unsigned)view->state.closed;
     for (; open; open &= open - 1) {
@@ -226,11 +226,11 @@ static void view_hold(const struct schedule *s, const struct node *node,
 {
     struct node_state *state = &view->state;
     const struct allocation *hold = s->hold;
-    uint16_t cards = usage_cards(node->topo, hold);
+    uint16_t cards = allocation_cards(node->topo, hold);
     view->must |= cards;
     view->within = view->must;
-    state->gpus_used |= (uint16_t)~usage_gpus(node->topo, hold);
-    state->nics_used |= (uint16_t)~usage_nics(node->topo, hold);
+    state->gpus_used |= (uint16_t)~allocation_gpus(node->topo, hold);
+    state->nics_used |= (uint16_t)~allocation_nics(node->topo, hold);
     if (hold->numa < 0 || s->demand->cpu_milli == 0 ||
         s->demand->cpu_milli > hold->demand.cpu_milli)
         return;

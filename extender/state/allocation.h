@@ -27,11 +27,11 @@ struct allocation {
     char (*card_pci)[PCI_ADDR_TEXT_MAX];
     char (*gpu_pci)[PCI_ADDR_TEXT_MAX];
     char (*nic_pci)[PCI_ADDR_TEXT_MAX];
-    enum relation relation;   /* achieved */
+    enum relation relation;     /* achieved */
     enum relation nic_relation; /* of its NICs; PIX without any */
-    int32_t numa;             /* os index, -1 unknown */
-    struct slice_epoch epoch; /* of the slices it was decided on */
-    uint64_t number;          /* order of binding, from the store */
+    int32_t numa;               /* os index, -1 unknown */
+    struct slice_epoch epoch;   /* of the slices it was decided on */
+    uint64_t number;            /* order of binding, from the store */
     /* Nobody is bound yet: the place is held for a pair of a planned job, as
      * long as the job's lease lasts.  Its demand is demand_pair() of the
      * pair, its pod name "JOB/RANK" (which no pod can have), its uid "". */
@@ -47,6 +47,11 @@ DEFINE_CLEANUP(allocation, struct allocation *, allocation_unref)
 /* The order of pod keys: by namespace, then name. */
 int allocation_compare_pod(const struct allocation *a,
                            const struct allocation *b);
+
+/* Its cards, GPUs or NICs as bits of topo_considered(). */
+uint16_t allocation_cards(const struct topo *topo, const struct allocation *a);
+uint16_t allocation_gpus(const struct topo *topo, const struct allocation *a);
+uint16_t allocation_nics(const struct topo *topo, const struct allocation *a);
 
 /* As JSON (schema/allocation.schema.json), and back (strict). */
 void allocation_encode(const struct allocation *a, struct str *out);

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/state/usage_bits.h"
 #include "lib/base/refs.h"
 #include "lib/base/strmap.h"
 
@@ -292,9 +291,9 @@ struct claim_rest *claim_rests(const struct claim_list *l,
             const struct allocation *a = allocations[k];
             if (!claim_use_is_of(l->items[i], a->demand.uid))
                 continue;
-            given.cards |= usage_cards(topo, a);
-            given.gpus |= usage_gpus(topo, a);
-            given.nics |= usage_nics(topo, a);
+            given.cards |= allocation_cards(topo, a);
+            given.gpus |= allocation_gpus(topo, a);
+            given.nics |= allocation_nics(topo, a);
         }
         *ret_n += rest_read(l->items[i], topo, &given, &rests[*ret_n]);
     }

@@ -15,8 +15,8 @@ static bool came_later(const struct topo *topo, const struct allocation *a,
 {
     return !other->demand.has_card_need && !other->demand.exclusive &&
            other->number > a->number &&
-           !(usage_gpus(topo, other) & usage_gpus(topo, a)) &&
-           !(usage_nics(topo, other) & usage_nics(topo, a));
+           !(allocation_gpus(topo, other) & allocation_gpus(topo, a)) &&
+           !(allocation_nics(topo, other) & allocation_nics(topo, a));
 }
 
 /* The node as others leave it to the pod: without its own pair, and without
@@ -122,12 +122,13 @@ static bool find_more(const struct node *node, const struct policy *policy,
     size_t first_card;
     state_beside(node, policy, a, &state);
     (void)topo_count(topo, DEVICE_CARD, &first_card);
-    if (explain_double(topo, DEVICE_GPU, state.gpus_used & usage_gpus(topo, a),
-                       text) ||
-        explain_double(topo, DEVICE_NIC, state.nics_used & usage_nics(topo, a),
-                       text))
+    if (explain_double(topo, DEVICE_GPU,
+                       state.gpus_used & allocation_gpus(topo, a), text) ||
+        explain_double(topo, DEVICE_NIC,
+                       state.nics_used & allocation_nics(topo, a), text))
         return true;
-    for (unsigned cards = usage_cards(topo, a); cards; cards &= cards - 1) {
+    for (unsigned cards = allocation_cards(topo, a); cards;
+         cards &= cards - 1) {
         size_t card = (size_t)__builtin_ctz(cards);
         enum reason reason = judge_card(&state, a, (uint16_t)(1u << card));
         if (explain_card(topo_device(topo, first_card + card), &a->demand,

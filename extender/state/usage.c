@@ -73,7 +73,7 @@ static void pair_add(struct pair_usage *u, const struct usage *at,
 {
     const struct topo *topo = at->topo;
     const struct demand *need = &a->demand;
-    uint16_t cards = usage_cards(topo, a);
+    uint16_t cards = allocation_cards(topo, a);
     switch (need->role) {
     case ROLE_HOST:
         raise_need(u->host_cores, u->host_memory, cards, need);
@@ -91,8 +91,8 @@ static void pair_add(struct pair_usage *u, const struct usage *at,
     u->all |= cards;
     if (need->exclusive)
         u->exclusive |= cards;
-    u->gpus |= usage_gpus(topo, a);
-    u->nics |= usage_nics(topo, a);
+    u->gpus |= allocation_gpus(topo, a);
+    u->nics |= allocation_nics(topo, a);
 }
 
 static uint32_t take(uint32_t from, uint64_t amount)
@@ -273,7 +273,7 @@ static bool add_used(const struct usage *at, unsigned card,
         const struct allocation *a = at->allocations[i];
         bool own = is_service(share->service, &a->demand);
         if ((!own && !a->demand.exclusive) ||
-            !(usage_cards(at->topo, a) >> card & 1))
+            !(allocation_cards(at->topo, a) >> card & 1))
             continue;
         blocked |= !own;
         if (!own)
@@ -330,7 +330,7 @@ static uint16_t exclusive_cards(const struct usage *at)
     uint16_t cards = claimed_cards(at);
     for (size_t i = 0; i < at->n; i++)
         if (at->allocations[i]->demand.exclusive)
-            cards |= usage_cards(at->topo, at->allocations[i]);
+            cards |= allocation_cards(at->topo, at->allocations[i]);
     return cards;
 }
 
@@ -409,7 +409,7 @@ static uint16_t own_cards(const struct usage *at, const struct demand *asking)
     uint16_t cards = 0;
     for (size_t i = 0; own && i < at->n; i++)
         if (strcmp(at->allocations[i]->pair_key, own) == 0)
-            cards |= usage_cards(at->topo, at->allocations[i]);
+            cards |= allocation_cards(at->topo, at->allocations[i]);
     return cards;
 }
 

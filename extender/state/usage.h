@@ -22,7 +22,6 @@
 
 #include "extender/state/allocation.h"
 #include "extender/state/claim_use.h"
-#include "extender/state/usage_bits.h"
 #include "model/decide/decide.h"
 #include "model/decide/policy.h"
 

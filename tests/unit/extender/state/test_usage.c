@@ -211,7 +211,7 @@ Test(usage, leaves_devices_out_that_are_gone)
     struct demand h = sim_need(sim_pod("h", ROLE_HOST, "", 0), 6, 1000);
     struct allocation *a = on_cards(h, 1);
     (void)snprintf(a->cards[0], sizeof *a->cards, "card-ffff-ff-1f");
-    cr_expect_eq(usage_cards(topo, a), 0);
+    cr_expect_eq(allocation_cards(topo, a), 0);
     struct node_state s = state_of(&a, 1, NULL);
     cr_expect_eq(s.shared, 0);
     cr_expect_eq(s.free_cores[0], CORES);
