@@ -33,8 +33,7 @@ struct dive {
     struct ways ways[PLAN_SHAPES_MAX];
     struct decide_ideal ideal[PLAN_SHAPES_MAX];
     uint16_t lower_twins[TOPO_GPUS_MAX]; /* GPUs below that are as close to
-                                          * every card, and NIC if any asks
-                                          * for some */
+                                          * every card */
     uint32_t used[PLAN_SHAPES_MAX];
     struct choice chosen[PACK_PAIRS];
     uint64_t *seen; /* hashes, open addressing */
@@ -166,17 +165,11 @@ static bool list_ways(struct ways *ways, const struct node_state *state,
 static void find_twins(struct dive *d)
 {
     const struct shape *s = d->state->shape;
-    bool nics = false;
-    for (size_t i = 0; i < d->pack->n_shapes; i++)
-        nics |= d->shapes[i].nics != 0;
     for (unsigned g = 0; g < s->n_gpus; g++)
         for (unsigned h = 0; h < g; h++) {
             bool same = true;
             for (unsigned c = 0; c < s->n_cards && same; c++)
                 same = s->card_gpu[c][g] == s->card_gpu[c][h];
-            if (nics &&
-                memcmp(s->gpu_nic[g], s->gpu_nic[h], sizeof s->gpu_nic[g]) != 0)
-                same = false;
             if (same)
                 d->lower_twins[g] |= (uint16_t)(1u << h);
         }
@@ -277,6 +270,17 @@ static uint32_t depth_of(const struct dive *d)
     return depth;
 }
 
+/* Any free NICs: they decide neither whether pairs fit nor how aligned they
+ * are.  False when too few are left. */
+static bool take_nics(const struct node_state *left, unsigned n,
+                      struct choice *choice)
+{
+    unsigned free = n ? decide_nics_free(left) : 0;
+    for (; n && free; free &= free - 1, n--)
+        choice->nics |= (uint16_t)(free & -free);
+    return n == 0;
+}
+
 /* One more pair of a shape, as `way` says and on that NUMA node. */
 static void dive_pair(struct dive *d, const struct node_state *left, size_t at,
                       const struct way *way, struct walk walk)
@@ -284,7 +288,7 @@ static void dive_pair(struct dive *d, const struct node_state *left, size_t at,
     size_t shape = d->pack->order[at];
     const struct demand *demand = &d->shapes[shape];
     struct choice *choice = &walk.choice;
-    if (demand->nics && !decide_add_nics(left, demand, choice))
+    if (!take_nics(left, demand->nics, choice))
         return;
     if (d->steps == 0) {
         d->pack->cut = true;
@@ -417,6 +421,23 @@ static void order_shapes(struct pack *p, const struct demand *shapes)
                 p->order[n++] = (uint8_t)s;
 }
 
+/* Of one rung: the best NICs for its pairs, in their order. */
+static void settle_nics(const struct dive *d, uint32_t code)
+{
+    const struct pack *p = d->pack;
+    struct node_state left = *d->state;
+    struct choice *choice = p->rungs[code].choices;
+    for (size_t i = 0; i < p->n_shapes; i++) {
+        unsigned s = p->order[i];
+        uint32_t n = code / p->stride[s] % (p->most[s] + 1);
+        for (; n > 0; n--, choice++) {
+            if (d->shapes[s].nics)
+                (void)decide_add_nics(&left, &d->shapes[s], choice);
+            left.nics_used |= choice->nics;
+        }
+    }
+}
+
 void pack_init(struct pack *p, const struct node_state *state,
                const struct demand *shapes, size_t n_shapes,
                const uint32_t *most, uint64_t *steps)
@@ -441,6 +462,9 @@ void pack_init(struct pack *p, const struct node_state *state,
                 p->cut = true;
         }
     dive(&d, state, 0, 0, 0, 0);
+    for (uint32_t code = 0; code < p->n_rungs; code++)
+        if (p->rungs[code].fits)
+            settle_nics(&d, code);
     *steps = d.steps;
     for (size_t s = 0; s < n_shapes; s++)
         free(d.ways[s].list);

@@ -301,6 +301,33 @@ static unsigned any_nics(const struct node_state *st, const struct demand *d)
     return nics;
 }
 
+/* How far NICs are from what they serve, and these from them. */
+static unsigned nics_relation(const struct shape *s, const struct demand *d,
+                              const struct choice *c)
+{
+    unsigned worst = 0, nearest_served[TOPO_NICS_MAX];
+    for (unsigned n = 0; n < s->n_nics; n++)
+        nearest_served[n] = 99;
+    for (unsigned at = 0; at < 16; at++) {
+        unsigned nearest = 99;
+        const uint8_t *to = d->gpus ? s->gpu_nic[at] : s->card_nic[at];
+        if (!has(d->gpus ? c->gpus : c->cards, at))
+            continue;
+        for (unsigned n = 0; n < s->n_nics; n++) {
+            if (!has(c->nics, n))
+                continue;
+            nearest = to[n] < nearest ? to[n] : nearest;
+            nearest_served[n] = to[n] < nearest_served[n] ? to[n]
+                                                          : nearest_served[n];
+        }
+        worst = nearest > worst ? nearest : worst;
+    }
+    for (unsigned n = 0; n < s->n_nics; n++)
+        if (has(c->nics, n) && nearest_served[n] > worst)
+            worst = nearest_served[n];
+    return c->nics ? worst : 0;
+}
+
 /* Do these cards and GPUs serve the demand, with its CPUs on that NUMA
  * column, or on none (-1)?  Fills the choice. */
 static bool serves(const struct node_state *st, const struct demand *d,
@@ -563,6 +590,8 @@ static void validate_place(const struct trial *t,
     cr_assert_eq(__builtin_popcount(place->choice.nics), d->nics);
     cr_assert(!(place->choice.nics & left[place->node].nics_used) &&
               !(place->choice.nics >> shape->n_nics));
+    cr_assert_eq(place->choice.nic_relation,
+                 nics_relation(shape, d, &place->choice));
     node_state_take(&left[place->node], d, &place->choice);
 }
 
