@@ -235,6 +235,16 @@ static bool rank_is_better(const struct rank *a, const struct rank *b)
     return a->cards < b->cards;
 }
 
+/* Beyond this relation of its NICs a set of cards is not better than the best
+ * so far, if there is one. */
+static enum relation farthest_nics(const struct rank *rank,
+                                   const struct rank *best, bool found)
+{
+    bool tied = found && rank->damage == best->damage &&
+                rank->idle == best->idle;
+    return tied ? best->nics : RELATION_SYS;
+}
+
 /* The best set of cards that reaches the relation.  Sets come tightest
  * first, so the first that does bounds the spread. */
 static bool find_cards(struct search *s, struct rank *ret_rank)
@@ -255,7 +265,8 @@ static bool find_cards(struct search *s, struct rank *ret_rank)
         if (found && (!rank_is_better(&rank, &best) || !reaches(s, at->cards)))
             continue;
         if (s->nics)
-            rank.nics = decide_nics_relation(s, at->cards);
+            rank.nics = decide_nics_relation(
+                s, at->cards, farthest_nics(&rank, &best, found));
         if (found && !rank_is_better(&rank, &best))
             continue;
         best = rank;

@@ -81,16 +81,18 @@ unsigned decide_gpus_near_nics(const struct search *s, unsigned cards,
     return 0;
 }
 
-enum relation decide_nics_relation(const struct search *s, unsigned cards)
+enum relation decide_nics_relation(const struct search *s, unsigned cards,
+                                   enum relation most)
 {
-    enum relation r = RELATION_PIX;
-    for (; r < RELATION_SYS; r++) {
+    for (enum relation r = RELATION_PIX; r <= most; r++) {
         unsigned at = 0;
+        if (r == RELATION_SYS) /* one NIC serves all */
+            return r;
         if (s->demand->gpus ? decide_gpus_near_nics(s, cards, r, &at) != 0
                             : decide_nics_suffice(s, r, cards))
-            break;
+            return r;
     }
-    return r; /* within SYS one NIC serves all */
+    return RELATION_COUNT;
 }
 
 uint16_t decide_pick_nics(const struct nic_search *nics,

@@ -118,7 +118,7 @@ void decide_pick(const struct search *s, unsigned cards,
             ret_choice->gpus = (uint16_t)pick_gpus(s, cards);
         return;
     }
-    enum relation nics = decide_nics_relation(s, cards);
+    enum relation nics = decide_nics_relation(s, cards, RELATION_SYS);
     if (s->demand->gpus)
         ret_choice->gpus = (uint16_t)pick_gpus_near_nics(s, cards, nics);
     ret_choice->nic_relation = (uint8_t)nics;

@@ -68,8 +68,9 @@ bool decide_nics_suffice(const struct search *s, enum relation relation,
 unsigned decide_gpus_near_nics(const struct search *s, unsigned cards,
                                enum relation relation, unsigned *at);
 /* The closest relation in which NICs suffice for `cards` and the GPUs that
- * these may have. */
-enum relation decide_nics_relation(const struct search *s, unsigned cards);
+ * these may have; RELATION_COUNT when that is farther than `most`. */
+enum relation decide_nics_relation(const struct search *s, unsigned cards,
+                                   enum relation most);
 /* The NICs, after the choice has cards, GPUs and the relation of NICs. */
 uint16_t decide_pick_nics(const struct nic_search *nics,
                           const struct shape *shape,
