@@ -267,11 +267,10 @@ static bool rest_read(const struct claim_use *c, const struct topo *topo,
     }
     for (size_t i = 0; i < c->n_gpus; i++) {
         uint16_t gpus = pci_bits(topo, DEVICE_GPU, &c->gpus[i]);
-        uint16_t nics = pci_bits(topo, DEVICE_NIC, &c->gpus[i]);
+        uint16_t nics = gpus ? 0 : pci_bits(topo, DEVICE_NIC, &c->gpus[i]);
         /* one of that root is the allocation's: it is this */
-        bool known = (gpus & given->gpus) || (nics & given->nics);
-        ret->gpus |= known ? 0 : gpus;
-        ret->nics |= known ? 0 : nics;
+        ret->gpus |= gpus & given->gpus ? 0 : gpus;
+        ret->nics |= nics & (uint16_t)~given->nics;
     }
     return ret->cards || ret->gpus || ret->nics;
 }

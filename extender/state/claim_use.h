@@ -31,7 +31,8 @@ struct claim_card {
 };
 
 /* A device of another driver.  It is told by its address; by its root complex
- * alone it may be any GPU or NIC there, and all are taken for it. */
+ * alone it may be any GPU there, or any NIC where there is no GPU, and all are
+ * taken for it. */
 struct claim_pci {
     bool by_root;
     struct pci_addr pci;
