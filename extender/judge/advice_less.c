@@ -82,7 +82,7 @@ static uint64_t least_amount(const struct demand *d, enum change_kind kind)
 static bool is_monotone(enum change_kind kind)
 {
     return kind == CHANGE_CARD_CORES || kind == CHANGE_CARD_MEMORY ||
-           kind == CHANGE_CPUS || kind == CHANGE_MEMORY;
+           kind == CHANGE_CPUS || kind == CHANGE_MEMORY || kind == CHANGE_NICS;
 }
 
 bool advice_lessen(const struct demand *d, enum change_kind kind, fits_f *fits,
