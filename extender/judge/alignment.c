@@ -162,8 +162,12 @@ void alignment_tell(const struct allocation *a, struct str *out)
     str_addf(out, "on %s: ", a->node);
     add_devices(out, "card", a->cards, a->card_pci, a->n_cards);
     add_devices(out, "GPU", a->gpus, a->gpu_pci, a->n_gpus);
-    add_devices(out, "NIC", a->nics, a->nic_pci, a->n_nics);
     str_add(out, relation_name(a->relation));
     if (is_of_pair(a))
         str_add(out, " to the GPU of its host pod");
+    if (a->n_nics) {
+        str_add(out, "; ");
+        add_devices(out, "NIC", a->nics, a->nic_pci, a->n_nics);
+        str_add(out, relation_name(a->nic_relation));
+    }
 }
