@@ -4,7 +4,8 @@
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 
-static void add_allocation(struct table *t, const cJSON *a, bool state)
+static void add_allocation(struct table *t, const cJSON *a, bool nics,
+                           bool state)
 {
     const cJSON *pod = cJSON_GetObjectItemCaseSensitive(a, "pod");
     const char *relation = cli_relation(a);
@@ -16,6 +17,8 @@ static void add_allocation(struct table *t, const cJSON *a, bool state)
     table_add(t, json_text(a, "node"));
     cli_add_devices(t, json_list(a, "cards"));
     cli_add_devices(t, json_list(a, "gpus"));
+    if (nics)
+        cli_add_devices(t, json_list(a, "nics"));
     cli_add_known(t, json_number(a, "numa"));
     table_add_style(t, relation_style(relation), relation);
     if (!state)
@@ -30,19 +33,27 @@ static void add_allocation(struct table *t, const cJSON *a, bool state)
 
 bool allocations_render(struct cli *c, const cJSON *list)
 {
-    static const struct table_column columns[] = {
-        {"POD", false},      {"ROLE", false},  {"NODE", false},
-        {"CARD", false},     {"GPU", false},   {"NUMA", true},
-        {"RELATION", false}, {"STATE", false}, {"REASON", false},
-    };
     /* was any of them applied?  Then there is more to say than where */
-    bool state = cli_any(list, "state");
+    bool state = cli_any(list, "state"), nics = cli_any(list, "nics");
+    struct table_column columns[10] = {
+        {"POD", false},  {"ROLE", false}, {"NODE", false},
+        {"CARD", false}, {"GPU", false},
+    };
+    size_t n = 5;
+    if (nics)
+        columns[n++] = (struct table_column){"NIC", false};
+    columns[n++] = (struct table_column){"NUMA", true};
+    columns[n++] = (struct table_column){"RELATION", false};
+    if (state) {
+        columns[n++] = (struct table_column){"STATE", false};
+        columns[n++] = (struct table_column){"REASON", false};
+    }
     cleanup_table struct table t;
     const cJSON *a;
-    table_init_columns(&t, columns, ARRAY_LEN(columns) - (state ? 0 : 2));
+    table_init_columns(&t, columns, n);
     cJSON_ArrayForEach(a, list)
     {
-        add_allocation(&t, a, state);
+        add_allocation(&t, a, nics, state);
     }
     table_sort(&t);
     if (t.n_cells)
