@@ -1,5 +1,5 @@
-/* Compute NICs from the pod's question to what it holds, on one board: GPU i and
- * NIC i behind switch i, a card behind switches 0 and 4. */
+/* Compute NICs from the pod's question to what it holds, on one board: GPU i
+ * and NIC i behind switch i, a card behind switches 0 and 4. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>

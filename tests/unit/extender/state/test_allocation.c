@@ -63,6 +63,8 @@ static struct allocation *make_full(void)
     a->n_nics = 1;
     a->nics = xcalloc(1, sizeof *a->nics);
     (void)snprintf(a->nics[0], sizeof a->nics[0], "nic-0000-1c-00-0");
+    a->nic_pci = xcalloc(1, sizeof *a->nic_pci);
+    (void)snprintf(a->nic_pci[0], sizeof a->nic_pci[0], "0000:1c:00.0");
     a->relation = RELATION_PIX;
     a->nic_relation = RELATION_PXB;
     a->numa = 3;
@@ -94,6 +96,7 @@ Test(allocation, encodes_and_decodes_all_of_it)
     cr_expect_str_eq(b->cards[1], "operator-named");
     cr_expect_eq(b->n_nics, 1);
     cr_expect_str_eq(b->nics[0], "nic-0000-1c-00-0");
+    cr_expect_str_eq(b->nic_pci[0], "0000:1c:00.0");
     cr_expect_eq(b->nic_relation, RELATION_PXB);
     cr_expect_eq(b->epoch.generation, a->epoch.generation);
     cr_expect_eq(b->demand.priority, -5);
