@@ -126,8 +126,8 @@ void demand_pair_key(const struct demand *demand,
                      char ret_key[DEMAND_PAIR_KEY_MAX]);
 
 /* What the whole pair of a host or xPU pod asks, as a host pod's demand:
- * all its cards, its GPUs, NICs, CPUs, memory and need.  `rank` is the pair of the
- * job that is meant: the pod's own, or another; they ask the same unless
+ * all its cards, its GPUs, NICs, CPUs, memory and need.  `rank` is the pair of
+ * the job that is meant: the pod's own, or another; they ask the same unless
  * `shapes` says otherwise (of the pod's own pair too: its entry has what all
  * its xPU pods take together).  Name and uid are those of the pod. */
 void demand_pair(const struct demand *pod, int32_t rank,

@@ -1,5 +1,5 @@
-/* The decision against a brute force over all sets of cards, GPUs and NICs, written
- * from the definitions in schema/decision.md and sharing no code with
+/* The decision against a brute force over all sets of cards, GPUs and NICs,
+ * written from the definitions in schema/decision.md and sharing no code with
  * decide.c.  BIGA_TEST_SEED sets the seed, BIGA_TEST_ROUNDS the number. */
 #include <criterion/criterion.h>
 #include <criterion/logging.h>
