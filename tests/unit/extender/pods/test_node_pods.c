@@ -9,6 +9,7 @@
 #include "extender/state/draft.h"
 #include "lib/base/json.h"
 #include "model/pod/podfeed.h"
+#include "tests/lib/sim/simhost.h"
 
 enum {
     LARGE = 1000000, /* bytes of a spec */
@@ -126,6 +127,36 @@ Test(node_pods, has_those_that_came_first)
     cr_assert_eq(json_parse(out.data, out.size, &json, &err), 0, "%s",
                  err.text);
     cr_expect_eq(cJSON_GetArraySize(json), PODFEED_PODS_MAX);
+}
+
+/* The variables of a pod whose place has a card and two NICs of a board. */
+Test(node_pods, tells_the_devices_of_a_pod)
+{
+    char next[APPLIED_UID_SIZE];
+    cleanup_str struct str out = STR_INIT(STR_MAX_DEFAULT);
+    cleanup_with(topo) struct topo *topo = simhost_board("n0", 1, 1);
+    draft_put_node(draft, &(struct node_update){.name = "n0",
+                                                .status = NODE_READY,
+                                                .hash = "0123456789abcdef",
+                                                .n_slices = 1,
+                                                .pool_count = 1,
+                                                .topo = topo});
+    add_pod(0, 1, "", "");
+    struct demand d = {.role = ROLE_HOST};
+    (void)snprintf(d.name, sizeof d.name, "p0");
+    (void)snprintf(d.namespace, sizeof d.namespace, "ns");
+    (void)snprintf(d.uid, sizeof d.uid, "00000000-0000-4000-9000-000000000000");
+    struct allocation *a = allocation_create(&d, "n0");
+    a->number = 1;
+    a->nics = xcalloc(2, sizeof *a->nics);
+    a->n_nics = 2;
+    (void)snprintf(a->nics[0], sizeof *a->nics, "nic-0000-12-00-0");
+    (void)snprintf(a->nics[1], sizeof *a->nics, "nic-0000-32-00-0");
+    draft_allocate(draft, a);
+    cleanup_with(snapshot) struct snapshot *s = draft_commit(draft);
+    node_pods_write(set, s, "n0", "", &out, next);
+    cr_expect(strstr(str_text(&out), "\"BIGA_NIC_DEVICE\":\"mlx5_0,mlx5_2\""),
+              "%s", str_text(&out));
 }
 
 /* It grew after the pod was placed. */
