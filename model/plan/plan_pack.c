@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/base/hash.h"
+#include "model/decide/decide_cover.h"
 #include "model/plan/plan_private.h"
 
 enum { WAYS_PER_STEP = 16 }; /* that cost no more to skip than one step */
@@ -90,16 +91,6 @@ static void add_way(struct ways *ways, const struct way *way)
     ways->list[ways->n++] = *way;
 }
 
-/* The bits of `among` whose numbers, counted from below, are in `bits`. */
-static unsigned spread(unsigned bits, unsigned among)
-{
-    unsigned out = 0;
-    for (; bits; bits >>= 1, among &= among - 1)
-        if (bits & 1)
-            out |= among & -among;
-    return out;
-}
-
 /* The same set of cards with all sets of GPUs. */
 static void add_gpus(struct ways *ways, const struct node_state *state,
                      const struct demand *demand, struct way *way)
@@ -111,17 +102,14 @@ static void add_gpus(struct ways *ways, const struct node_state *state,
         add_way(ways, way);
         return;
     }
-    unsigned n = (unsigned)__builtin_popcount(free);
-    for (unsigned m = (1u << demand->gpus) - 1; m < 1u << n;) {
-        unsigned gpus = spread(m, free);
+    struct sets sets;
+    sets_begin(&sets, free, demand->gpus);
+    for (unsigned gpus; (gpus = sets_next(&sets)) != 0;) {
         way->choice.gpus = (uint16_t)gpus;
         way->choice.relation = (uint8_t)gpu_relation(state->shape,
                                                      way->choice.cards, gpus);
         if (way->choice.relation <= demand->align)
             add_way(ways, way);
-        /* the next number with as many bits */
-        unsigned low = m & -m, up = m + low;
-        m = (((up ^ m) >> 2) / low) | up;
     }
 }
 
