@@ -4,6 +4,7 @@
 
 #include "lib/base/hash.h"
 #include "lib/base/jwrite.h"
+#include "model/claim/claim_status.h"
 
 enum { NAME_CUT = 200 }; /* of the pod's and the claim's name together */
 
@@ -63,7 +64,7 @@ void gate_claim_write(const struct demand *pod,
     jwrite_object(out, "annotations");
     write_members(&pin->annotations, out);
     jwrite_text(out, GATE_CLAIM_NAME, pin->name);
-    jwrite_text(out, GATE_CLAIM_PINNED, pod->uid);
+    jwrite_text(out, CLAIM_PINNED_KEY, pod->uid);
     jwrite_end_object(out);
     jwrite_end_object(out);
     jwrite_key(out, "spec");

@@ -15,8 +15,6 @@
 #include "lib/base/str.h"
 #include "model/pod/demand.h"
 
-/* On a claim that Biga has made: uid of its pod. */
-#define GATE_CLAIM_PINNED "biga.dev/pinned"
 /* Kubernetes' own, by which its controller knows the claim of a pod. */
 #define GATE_CLAIM_NAME "resource.kubernetes.io/pod-claim-name"
 
