@@ -179,11 +179,112 @@ static int nodes_read(struct cardfile *file, const cJSON *json,
     return 0;
 }
 
+/* A path, of which parts may be patterns as glob(7) has them. */
+static bool glob_valid(const char *path)
+{
+    char plain[CARDFILE_NODE_MAX + 1];
+    size_t size = strlen(path), n = 0;
+    bool within = false;
+    if (size > CARDFILE_NODE_MAX)
+        return false;
+    for (const char *p = path; *p; p++) {
+        if (within && (*p == '/' || *p == '['))
+            return false;
+        within = *p == '[' || (within && *p != ']');
+        plain[n++] = strchr("*?[]!", *p) ? 'x' : *p;
+    }
+    plain[n] = '\0';
+    return !within && node_valid(plain);
+}
+
+static int globs_read(struct cardfile *file, const cJSON *json,
+                      const char *path, struct cardfile_set *set,
+                      struct error *err)
+{
+    const cJSON *glob;
+    int n = cJSON_GetArraySize(json);
+    if (n < 1 || n > CARDFILE_GLOBS_MAX)
+        return error_set(err, EINVAL, "%s: has %d paths, must have 1 to %d",
+                         path, n, CARDFILE_GLOBS_MAX);
+    cJSON_ArrayForEach(glob, json)
+    {
+        const char *text = cJSON_GetStringValue(glob);
+        if (!text || !glob_valid(text))
+            return error_set(err, EINVAL,
+                             "%s[%zu]: is %s%.64s%s, must be a path below /dev "
+                             "of at most %d bytes, in which *, ? and [a-f] are "
+                             "patterns",
+                             path, set->n_globs, text ? "\"" : "no text",
+                             text ? text : "", text ? "\"" : "",
+                             CARDFILE_NODE_MAX);
+        set->globs[set->n_globs++] = text_keep(file, text);
+    }
+    return 0;
+}
+
+/* A list of paths, or an object with more. */
+static int set_read(struct cardfile *file, const cJSON *json, const char *path,
+                    struct cardfile_set *set, struct error *err)
+{
+    char sub[READER_PATH_MAX];
+    struct reader r;
+    set->share = 1;
+    if (cJSON_IsArray(json))
+        return globs_read(file, json, path, set, err);
+    if (!cJSON_IsObject(json))
+        return error_set(err, EINVAL,
+                         "%s: must be a list of paths, or an object with paths "
+                         "and share",
+                         path);
+    reader_init(&r, json, path, err);
+    const cJSON *paths = reader_array(&r, "paths", CARDFILE_GLOBS_MAX);
+    set->share = (uint32_t)reader_opt_int(&r, "share", 1, CARDFILE_SHARE_MAX,
+                                          1);
+    if (reader_finish_strict(&r) < 0)
+        return -EINVAL;
+    reader_path(&r, "paths", -1, sub);
+    return globs_read(file, paths, sub, set, err);
+}
+
+static int sets_read(struct cardfile *file, const cJSON *json, const char *path,
+                     struct cardfile_card *card, struct error *err)
+{
+    struct cardfile_set *sets = arena_alloc(&file->arena,
+                                            DEVICE_SETS_MAX * sizeof *sets);
+    struct device_sets names = {""};
+    const cJSON *m;
+    cJSON_ArrayForEach(m, json)
+    {
+        char sub[READER_PATH_MAX];
+        struct cardfile_set *set = &sets[card->n_sets];
+        if (!device_set_valid(m->string, strlen(m->string)))
+            return error_set(err, EINVAL,
+                             "%s: has \"%.48s\", must be names of sets: 1 to "
+                             "%d of a-z, 0-9 and '-', no '-' at an end",
+                             path, m->string, DEVICE_SET_NAME_MAX);
+        if (!device_sets_add(&names, m->string, strlen(m->string)))
+            return error_set(err, EINVAL,
+                             "%s: has more than %d sets, or their names have "
+                             "more than %d bytes with a space between",
+                             path, DEVICE_SETS_MAX, DEVICE_SETS_TEXT_MAX);
+        memset(set, 0, sizeof *set);
+        set->name = text_keep(file, m->string);
+        (void)snprintf(sub, sizeof sub, "%s.%s", path, m->string);
+        int rc = set_read(file, m, sub, set, err);
+        if (rc < 0)
+            return rc;
+        card->n_sets++;
+    }
+    card->sets = sets;
+    return 0;
+}
+
 static bool is_described(const struct cardfile_card *card)
 {
     return *card->model || *card->arch || *card->endpoint ||
            *card->fabric_port || *card->tls_ca || card->plaintext ||
-           card->cores || card->memory_mib || card->n_device_nodes;
+           card->cores || card->memory_mib || card->n_device_nodes ||
+           card->n_sets;
 }
 
 static int entry_read(struct cardfile *file, const cJSON *json, int index,
@@ -199,6 +300,7 @@ static int entry_read(struct cardfile *file, const cJSON *json, int index,
     const cJSON *tls = reader_opt_object(&r, "tls");
     const cJSON *nodes = reader_opt_array(&r, "device-nodes",
                                           CARDFILE_NODES_MAX);
+    const cJSON *sets = reader_opt_object(&r, "devices");
     card->tls_ca = card->tls_cert = card->tls_key = "";
     card->listed = true;
     card->exclude = reader_opt_bool(&r, "exclude", false);
@@ -221,6 +323,10 @@ static int entry_read(struct cardfile *file, const cJSON *json, int index,
     if (rc == 0 && nodes) {
         reader_path(&r, "device-nodes", -1, sub);
         rc = nodes_read(file, nodes, sub, card, err);
+    }
+    if (rc == 0 && sets) {
+        reader_path(&r, "devices", -1, sub);
+        rc = sets_read(file, sets, sub, card, err);
     }
     if (rc == 0 && card->exclude && is_described(card))
         rc = reader_fail(&r, NULL, "excludes a card and describes it");
@@ -314,6 +420,10 @@ static void card_overlay(struct cardfile_card *card,
     if (from->n_device_nodes) {
         card->device_nodes = from->device_nodes;
         card->n_device_nodes = from->n_device_nodes;
+    }
+    if (from->n_sets) {
+        card->sets = from->sets;
+        card->n_sets = from->n_sets;
     }
     card->listed = true;
     card->exclude = from->exclude;

@@ -22,6 +22,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
+#include "model/topo/device_set.h"
 #include "model/topo/topo.h"
 
 enum {
@@ -30,6 +31,18 @@ enum {
     CARDFILE_PATH_MAX = 1023, /* bytes of a TLS file's path */
     CARDFILE_NODES_MAX = 16,  /* device nodes of one card */
     CARDFILE_NODE_MAX = 63,   /* bytes of one's path */
+    CARDFILE_GLOBS_MAX = 8,   /* of one set of devices, each at most
+                               * CARDFILE_NODE_MAX bytes */
+    CARDFILE_SHARE_MAX = 4096,
+};
+
+/* Devices of the card itself, which pods there get by this name. */
+struct cardfile_set {
+    const char *name;
+    uint32_t share; /* pods that may have it at one time */
+    size_t n_globs;
+    const char *globs[CARDFILE_GLOBS_MAX]; /* "/dev/…" of the card, where *, ?
+                                            * and [a-f] are patterns */
 };
 
 /* What to match; of the PCI device that a function belongs to. */
@@ -50,6 +63,8 @@ struct cardfile_card {
     const char *const *device_nodes; /* "/dev/…", which pods on the host get
                                       * with the card; NULL: none */
     size_t n_device_nodes;
+    const struct cardfile_set *sets; /* as in the file; NULL: none */
+    size_t n_sets;
     uint32_t cores;
     uint64_t memory_mib;
 };

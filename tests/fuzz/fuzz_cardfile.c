@@ -25,5 +25,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (strlen(card.endpoint) > TOPO_TEXT_MAX ||
         strlen(card.tls_ca) > CARDFILE_PATH_MAX)
         abort();
+    for (size_t i = 0; i < card.n_sets; i++) {
+        const struct cardfile_set *set = &card.sets[i];
+        if (!device_set_valid(set->name, strlen(set->name)) || set->share < 1 ||
+            set->share > CARDFILE_SHARE_MAX)
+            abort();
+        for (size_t j = 0; j < set->n_globs; j++)
+            if (strncmp(set->globs[j], "/dev/", 5) != 0 ||
+                strlen(set->globs[j]) > CARDFILE_NODE_MAX)
+                abort();
+    }
     return 0;
 }

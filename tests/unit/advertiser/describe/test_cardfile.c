@@ -93,6 +93,33 @@ Test(cardfile, refuses_device_nodes_elsewhere)
     }
 }
 
+Test(cardfile, names_sets_of_devices)
+{
+    cleanup_with(cardfile) struct cardfile *file = parsed(
+        "{\"cards\":["
+        "{\"match\":{\"id\":\"15B3:A2DC\"},\"devices\":{"
+        "\"rdma\":{\"paths\":[\"/dev/infiniband/uverbs*\","
+        "\"/dev/infiniband/rdma_cm\"],\"share\":4},"
+        "\"snap\":[\"/dev/uio[0-3]\",\"/dev/v?o\"]}},"
+        "{\"match\":{\"pci\":\"17:00\"},\"devices\":{"
+        "\"only\":{\"paths\":[\"/dev/[!a]\"]}}}]}");
+    struct cardfile_card c = found(file, "0000:18:00.0", 0xa2dc, "");
+    cr_assert_eq(c.n_sets, 2u);
+    cr_expect_str_eq(c.sets[0].name, "rdma");
+    cr_expect_eq(c.sets[0].share, 4u);
+    cr_assert_eq(c.sets[0].n_globs, 2u);
+    cr_expect_str_eq(c.sets[0].globs[0], "/dev/infiniband/uverbs*");
+    cr_expect_str_eq(c.sets[0].globs[1], "/dev/infiniband/rdma_cm");
+    cr_expect_str_eq(c.sets[1].name, "snap");
+    cr_expect_eq(c.sets[1].share, 1u, "a set is one pod's unless it says so");
+    cr_expect_eq(c.sets[1].n_globs, 2u);
+    c = found(file, "0000:17:00.0", 0xa2dc, "");
+    cr_assert_eq(c.n_sets, 1u, "the more particular entry's");
+    cr_expect_str_eq(c.sets[0].name, "only");
+    c = found(file, "0000:19:00.0", 0xa2d6, "");
+    cr_expect_eq(c.n_sets, 0u);
+}
+
 Test(cardfile, describes_by_address_id_and_serial)
 {
     cleanup_with(cardfile) struct cardfile *file = parsed(
@@ -150,6 +177,16 @@ Test(cardfile, no_file_lists_nothing)
     "{\"cards\":[{\"match\":{\"pci\":\"17:00.0\"}," members "}]}"
 #define MATCH(members) "{\"cards\":[{\"match\":{" members "}}]}"
 
+static void expect_refusal(const char *json, const char *text)
+{
+    struct cardfile *file = NULL;
+    struct error err = {0};
+    int rc = cardfile_parse(json, strlen(json), &file, &err);
+    cr_expect_lt(rc, 0, "accepted: %s", json);
+    cr_expect_null(file);
+    cr_expect(strstr(err.text, text), "%s: %s", json, err.text);
+}
+
 Test(cardfile, every_error_names_the_path)
 {
     static const struct {
@@ -193,18 +230,49 @@ Test(cardfile, every_error_names_the_path)
         {ONE("\"tls\":{\"ca\":\"ca\",\"cert\":\"/c\",\"key\":\"/k\"}"),
          "cards[0].tls.ca: is \"ca\", must be an absolute path"},
         {ONE("\"core\":1"), "core"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        expect_refusal(cases[i].json, cases[i].text);
+}
+
+Test(cardfile, errors_of_devices_name_the_path)
+{
+    static const struct {
+        const char *json, *text;
+    } cases[] = {
+        {ONE("\"devices\":[]"), "cards[0].devices: must be an object"},
+        {ONE("\"devices\":{\"a_b\":[\"/dev/x\"]}"),
+         "cards[0].devices: has \"a_b\", must be names of sets"},
+        {ONE("\"devices\":{\"a\":7}"),
+         "cards[0].devices.a: must be a list of paths, or an object"},
+        {ONE("\"devices\":{\"a\":[]}"),
+         "cards[0].devices.a: has 0 paths, must have 1 to 8"},
+        {ONE("\"devices\":{\"a\":[\"/dev/x\",\"/etc/*\"]}"),
+         "cards[0].devices.a[1]: is \"/etc/*\", must be a path below /dev"},
+        {ONE("\"devices\":{\"a\":[\"/dev/*/../x\"]}"), "devices.a[0]"},
+        {ONE("\"devices\":{\"a\":[\"/dev/[a\"]}"), "devices.a[0]"},
+        {ONE("\"devices\":{\"a\":[\"/dev/[a/b]\"]}"), "devices.a[0]"},
+        {ONE("\"devices\":{\"a\":[\"/dev/a;b\"]}"), "devices.a[0]"},
+        {ONE("\"devices\":{\"a\":[null]}"), "devices.a[0]: is no text"},
+        {ONE("\"devices\":{\"a\":{}}"),
+         "cards[0].devices.a.paths: required member missing"},
+        {ONE("\"devices\":{\"a\":{\"paths\":[]}}"),
+         "cards[0].devices.a.paths: has 0 paths"},
+        {ONE("\"devices\":{\"a\":{\"paths\":[\"/dev/x\"],\"share\":0}}"),
+         "cards[0].devices.a.share: is 0, must be 1 to 4096"},
+        {ONE("\"devices\":{\"a\":{\"paths\":[\"/dev/x\"],\"shared\":1}}"),
+         "cards[0].devices.a"},
+        {ONE("\"devices\":{\"a\":[\"/dev/x\"],\"b\":[\"/dev/x\"],"
+             "\"c\":[\"/dev/x\"],\"d\":[\"/dev/x\"],\"e\":[\"/dev/x\"],"
+             "\"f\":[\"/dev/x\"],\"g\":[\"/dev/x\"],\"h\":[\"/dev/x\"],"
+             "\"i\":[\"/dev/x\"]}"),
+         "cards[0].devices: has more than 8 sets"},
+        {ONE("\"exclude\":true,\"devices\":{\"a\":[\"/dev/x\"]}"),
+         "excludes a card and describes"},
         {ONE("\"cores\":1,\"cores\":2"), "duplicate key"},
     };
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct cardfile *file = NULL;
-        struct error err = {0};
-        int rc = cardfile_parse(cases[i].json, strlen(cases[i].json), &file,
-                                &err);
-        cr_expect_lt(rc, 0, "accepted: %s", cases[i].json);
-        cr_expect_null(file);
-        cr_expect(strstr(err.text, cases[i].text), "%s: %s", cases[i].json,
-                  err.text);
-    }
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        expect_refusal(cases[i].json, cases[i].text);
 }
 
 Test(cardfile, limits)
