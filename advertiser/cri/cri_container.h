@@ -20,6 +20,9 @@ struct cri_container_config {
     struct cri_pairs env, labels, annotations;
     const struct cri_mount *mounts;
     size_t n_mounts;
+    const char *const *devices; /* nodes of the card, which it may read and
+                                 * write at the same paths */
+    size_t n_devices;
     const char *log_path; /* relative to the sandbox's directory */
     /* linux resources; 0 or "": not limited */
     int64_t cpu_period, cpu_quota, cpu_shares, memory_limit, oom_score_adj;

@@ -162,6 +162,22 @@ static Cri__Mount **encode_mounts(struct arena *a,
     return list;
 }
 
+static Cri__Device **encode_devices(struct arena *a,
+                                    const struct cri_container_config *config)
+{
+    if (config->n_devices == 0)
+        return NULL;
+    Cri__Device **list = arena_alloc(a,
+                                     config->n_devices * sizeof(Cri__Device *));
+    for (size_t i = 0; i < config->n_devices; i++) {
+        list[i] = NEW(a, Cri__Device, CRI__DEVICE__INIT);
+        list[i]->container_path = cri_encode_text(config->devices[i]);
+        list[i]->host_path = cri_encode_text(config->devices[i]);
+        list[i]->permissions = cri_encode_text("rw");
+    }
+    return list;
+}
+
 Cri__ContainerConfig *
 cri_encode_container(struct arena *a, const struct cri_container_config *config,
                      const struct cri_sandbox_config *sandbox)
@@ -181,6 +197,8 @@ cri_encode_container(struct arena *a, const struct cri_container_config *config,
     c->envs = cri_encode_pairs(a, &config->env);
     c->n_mounts = config->n_mounts;
     c->mounts = encode_mounts(a, config);
+    c->n_devices = config->n_devices;
+    c->devices = encode_devices(a, config);
     c->n_labels = config->labels.n;
     c->labels = cri_encode_pairs(a, &config->labels);
     c->n_annotations = config->annotations.n;

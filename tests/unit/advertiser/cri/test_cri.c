@@ -163,6 +163,10 @@ static void expect_container(const Cri__CreateContainerRequest *q)
     cr_expect_str_eq(q->config->mounts[0]->host_path, "/run/biga/x");
     cr_expect(q->config->mounts[0]->readonly);
     cr_expect_eq(q->config->mounts[0]->propagation, 2);
+    cr_assert_eq(q->config->n_devices, 1);
+    cr_expect_str_eq(q->config->devices[0]->host_path, "/dev/uio0");
+    cr_expect_str_eq(q->config->devices[0]->container_path, "/dev/uio0");
+    cr_expect_str_eq(q->config->devices[0]->permissions, "rw");
     cr_expect_eq(l->resources->cpu_quota, 200000);
     cr_expect_str_eq(l->resources->cpuset_cpus, "0-3");
     cr_expect_eq(l->security_context->run_as_user->value, 1000);
@@ -184,6 +188,7 @@ Test(cri, a_container_is_asked_for)
     static const struct cri_pair env[] = {{"BIGA_RANK", "3"}};
     static const struct cri_mount mounts[] = {
         {"/etc/x", "/run/biga/x", true, true}};
+    static const char *const devices[] = {"/dev/uio0"};
     const struct cri_container_config config = {
         .name = "main",
         .image = "biga-busybox:1",
@@ -194,6 +199,8 @@ Test(cri, a_container_is_asked_for)
         .env = {env, 1},
         .mounts = mounts,
         .n_mounts = 1,
+        .devices = devices,
+        .n_devices = 1,
         .log_path = "main/0.log",
         .cpu_period = 100000,
         .cpu_quota = 200000,
