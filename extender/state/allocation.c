@@ -184,6 +184,7 @@ static void encode_need(const struct demand *d, struct str *out)
         jwrite_bool(out, "claims", true);
     encode_card_need(d->has_card_need, d->card_cores, d->card_memory_mib, out);
     jwrite_known_text(out, "arch", d->arch);
+    jwrite_known_text(out, "devices", d->devices.text);
     encode_wishes(d, out);
     encode_shapes(d, out);
     jwrite_end_object(out);
@@ -264,6 +265,14 @@ static int decode_pod(const cJSON *json, struct demand *d, struct error *err)
 }
 
 /* Cores and MiB of each card come together, or neither is stated. */
+static void read_devices(struct reader *r, struct demand *d)
+{
+    struct error why;
+    const char *text = reader_opt_string(r, "devices", DEVICE_SETS_TEXT_MAX);
+    if (text && device_sets_parse(text, ' ', &d->devices, &why) < 0)
+        (void)reader_fail(r, "devices", "%s", why.text);
+}
+
 static bool read_card_need(struct reader *r, uint32_t *ret_cores,
                            uint32_t *ret_memory_mib)
 {
@@ -338,6 +347,7 @@ static int decode_need(const cJSON *json, struct demand *d, struct error *err)
     d->has_card_need = read_card_need(&r, &d->card_cores, &d->card_memory_mib);
     copy_text(d->arch, sizeof d->arch,
               reader_opt_string(&r, "arch", DEMAND_ARCH_MAX));
+    read_devices(&r, d);
     const cJSON *each, *shapes = NULL;
     if (cJSON_GetObjectItemCaseSensitive(json, "shapes"))
         shapes = reader_array(&r, "shapes", DEMAND_SHAPES_MAX);

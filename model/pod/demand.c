@@ -472,6 +472,27 @@ static int check_patience(const struct pod *pod, struct error *err)
         err);
 }
 
+static int take_devices(const struct pod *pod, struct demand *d,
+                        struct error *err)
+{
+    enum { SIZE = 2 * DEVICE_SETS_TEXT_MAX }; /* with spaces beside ',' */
+    char text[SIZE + 1];
+    struct error why;
+    struct device_sets sets;
+    if (!demand_given(pod, POD_DEVICES))
+        return 0;
+    if (!demand_copy_text(&pod->text[POD_DEVICES], text, sizeof text))
+        return demand_fail_text(pod, POD_DEVICES,
+                                "names of sets with ',' between, of at most "
+                                "128 bytes",
+                                err);
+    if (device_sets_parse(text, ',', &sets, &why) < 0)
+        return error_set(err, EDOM, "%s: %s", pod_text_path(POD_DEVICES),
+                         why.text);
+    memcpy(d->devices.text, sets.text, strlen(sets.text));
+    return 0;
+}
+
 static int take_wishes(const struct pod *pod, struct demand *d,
                        struct error *err)
 {
@@ -495,7 +516,8 @@ static int take_wishes(const struct pod *pod, struct demand *d,
                 err);
         memcpy(d->arch, text, strlen(text) + 1);
     }
-    return check_patience(pod, err);
+    int rc = take_devices(pod, d, err);
+    return rc < 0 ? rc : check_patience(pod, err);
 }
 
 /* All of the demand but the role, which is known. */

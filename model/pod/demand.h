@@ -12,6 +12,7 @@
 #include "lib/base/error.h"
 #include "lib/base/jscan.h"
 #include "model/pod/gpu_resource.h"
+#include "model/topo/device_set.h"
 #include "model/topo/topo.h"
 
 enum {
@@ -89,6 +90,7 @@ struct demand {
                           * what each card must hold for its xPU pods */
     uint32_t card_memory_mib;
     char arch[DEMAND_ARCH_MAX + 1]; /* the cards' architecture, "" any */
+    struct device_sets devices;     /* that the cards have to have */
     int64_t priority;
 
     uint8_t n_shapes; /* of the pairs that annotation biga.dev/shapes lists */

@@ -5,6 +5,7 @@
 
 #include "lib/base/mem.h"
 #include "model/pod/patience.h"
+#include "model/topo/device_set.h"
 
 struct reading;
 
@@ -51,6 +52,7 @@ static const struct row texts[POD_TEXT_COUNT] = {
     ANNOTATION(POD_ALIGN, "biga.dev/align"),
     ANNOTATION(POD_EXCLUSIVE, "biga.dev/exclusive"),
     ANNOTATION(POD_ARCH, "biga.dev/arch"),
+    ANNOTATION(POD_DEVICES, DEVICE_SETS_KEY),
     ANNOTATION(POD_PAIR_GPUS, "biga.dev/gpus"),
     ANNOTATION(POD_PAIR_NICS, "biga.dev/nics"),
     ANNOTATION(POD_PAIR_CPUS, "biga.dev/cpus"),

@@ -37,6 +37,7 @@ enum pod_text {
     POD_ALIGN,
     POD_EXCLUSIVE,
     POD_ARCH,
+    POD_DEVICES,
     POD_PAIR_GPUS,
     POD_PAIR_NICS,
     POD_PAIR_CPUS,

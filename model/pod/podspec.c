@@ -94,6 +94,21 @@ static bool is_uid(const char *uid)
                         "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == n);
 }
 
+/* A host pod says what its xPU pods ask for. */
+static int read_devices(struct reading *x, const cJSON *metadata)
+{
+    struct error why;
+    const cJSON *notes = cJSON_GetObjectItemCaseSensitive(metadata,
+                                                          "annotations");
+    const cJSON *m =
+        notes ? cJSON_GetObjectItemCaseSensitive(notes, DEVICE_SETS_KEY) : NULL;
+    if (!m || x->is_host ||
+        device_sets_parse(m->valuestring, ',', &x->pod->devices, &why) == 0)
+        return 0;
+    return error_set(x->err, EINVAL, "metadata.annotations[\"%s\"]: %s",
+                     DEVICE_SETS_KEY, why.text);
+}
+
 static int read_metadata(struct reading *x, const cJSON *json)
 {
     struct podspec *p = x->pod;
@@ -128,7 +143,7 @@ static int read_metadata(struct reading *x, const cJSON *json)
         labels ? cJSON_GetObjectItemCaseSensitive(labels, "biga.dev/role")
                : NULL;
     x->is_host = role && strcmp(role->valuestring, "host") == 0;
-    return 0;
+    return read_devices(x, json);
 }
 
 /* --- the pod -------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
+#include "model/topo/device_set.h"
 
 enum {
     PODSPEC_SIZE_MAX = 1 << 20,  /* bytes of the JSON */
@@ -93,6 +94,7 @@ struct podspec {
     } restart;
     uint32_t grace_s; /* terminationGracePeriodSeconds, default 30 */
     bool host_pid, host_ipc;
+    struct device_sets devices; /* of the card; a host pod has none of them */
     struct podspec_container *init, *containers;
     size_t n_init, n_containers;
     struct podspec_volume *volumes;

@@ -60,6 +60,15 @@ bool device_sets_add(struct device_sets *sets, const char *name, size_t size)
     return true;
 }
 
+/* How many bytes of a wrong name an error repeats: plain characters alone. */
+static int shown(const char *name, size_t size)
+{
+    size_t n = 0;
+    while (n < size && n < 48 && name[n] >= ' ' && name[n] <= '~')
+        n++;
+    return (int)n;
+}
+
 int device_sets_parse(const char *text, char separator,
                       struct device_sets *ret_sets, struct error *err)
 {
@@ -67,21 +76,20 @@ int device_sets_parse(const char *text, char separator,
     struct device_sets sets = {""};
     while (*text) {
         text += strspn(text, " ");
-        size_t size = strcspn(text, ends), shown = size < 48 ? size : 48;
-        size_t whole = size;
+        size_t whole = strcspn(text, ends), size = whole;
         while (size > 0 && text[size - 1] == ' ')
             size--;
         if (!device_set_valid(text, size))
             return error_set(err, EINVAL,
                              "\"%.*s\" must be the name of a set of devices: 1 "
                              "to %d of a-z, 0-9 and '-', no '-' at an end",
-                             (int)shown, text, DEVICE_SET_NAME_MAX);
+                             shown(text, size), text, DEVICE_SET_NAME_MAX);
         if (!device_sets_add(&sets, text, size))
             return error_set(err, EINVAL,
                              "at \"%.*s\": at most %d sets are allowed, whose "
                              "names together have at most %d bytes with a "
                              "space between",
-                             (int)shown, text, DEVICE_SETS_MAX,
+                             shown(text, size), text, DEVICE_SETS_MAX,
                              DEVICE_SETS_TEXT_MAX);
         text += whole;
         if (*text && !*++text)

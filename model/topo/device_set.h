@@ -16,6 +16,9 @@ enum {
                                 * attribute of a slice holds */
 };
 
+/* The annotation by which pods ask for them, with ',' between. */
+#define DEVICE_SETS_KEY "biga.dev/devices"
+
 /* Names in order, each once, with a space between; "" none. */
 struct device_sets {
     char text[DEVICE_SETS_TEXT_MAX + 1];

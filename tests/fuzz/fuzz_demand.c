@@ -43,6 +43,9 @@ static void check_answer(const struct demand *d)
     require(strnlen(d->uid, sizeof d->uid) < sizeof d->uid);
     require(strnlen(d->job, sizeof d->job) < sizeof d->job);
     require(strnlen(d->arch, sizeof d->arch) < sizeof d->arch);
+    struct device_sets same;
+    require(device_sets_parse(d->devices.text, ' ', &same, NULL) == 0 &&
+            strcmp(same.text, d->devices.text) == 0);
     if (d->role == ROLE_NONE)
         return;
     require(d->name[0] && d->namespace[0]);

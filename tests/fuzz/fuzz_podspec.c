@@ -64,6 +64,7 @@ static void check_pod(const struct podspec *p)
     require(p->n_containers >= 1 && p->n_containers <= PODSPEC_CONTAINERS_MAX);
     require(p->n_init <= PODSPEC_CONTAINERS_MAX);
     require(p->n_volumes <= PODSPEC_VOLUMES_MAX);
+    require(strlen(p->devices.text) <= DEVICE_SETS_TEXT_MAX);
     for (size_t i = 0; i < p->n_volumes; i++)
         for (size_t k = 0; k < p->volumes[i].n_files; k++) {
             check_inner(p->volumes[i].files[k].path);

@@ -28,6 +28,7 @@ static struct allocation *make_full(void)
     d.by_claim = true;
     d.priority = -5;
     (void)snprintf(d.arch, sizeof d.arch, "arm64");
+    (void)snprintf(d.devices.text, sizeof d.devices.text, "rdma snap");
     d.pair_gpus = 2;
     d.nics = 1;
     d.pair_nics = 4;

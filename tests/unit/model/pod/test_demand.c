@@ -66,7 +66,8 @@ Test(demand, everything_stated)
     struct demand d = pod_read_ok(
         POD("xpu", ",'biga.dev/job':'ring','biga.dev/pair':'12'",
             "'biga.dev/size':'16','biga.dev/cards':'2','biga.dev/align':'pxb',"
-            "'biga.dev/exclusive':'true','biga.dev/arch':'arm64'",
+            "'biga.dev/exclusive':'true','biga.dev/arch':'arm64',"
+            "'biga.dev/devices':'snap, rdma'",
             "'priority':-5," REQUESTS("'biga.dev/card':'1',"
                                       "'biga.dev/card-cores':'4',"
                                       "'biga.dev/card-memory-mib':'2k'")));
@@ -81,6 +82,7 @@ Test(demand, everything_stated)
     cr_assert_eq(d.card_cores, 4);
     cr_assert_eq(d.card_memory_mib, 2000);
     cr_assert_str_eq(d.arch, "arm64");
+    cr_assert_str_eq(d.devices.text, "rdma snap");
     cr_assert_eq(d.priority, -5);
     cr_assert_eq(pod_read_ok(POD("service", "", "", "")).role, ROLE_SERVICE);
 }
@@ -466,6 +468,9 @@ Test(demand, edges_of_values)
 Test(demand, edges_of_names)
 {
     pod_refused(EDOM, POD("host", "", "'biga.dev/arch':'a{b'", ""), "is 'a{b'");
+    pod_refused(EDOM, POD("xpu", "", "'biga.dev/devices':'rdma,a_b'", ""),
+                "metadata.annotations['biga.dev/devices']: 'a_b' must be the "
+                "name of a set of devices");
     pod_refused(EDOM, POD("host", ",'biga.dev/job':'a-'", "", ""), "is 'a-'");
     pod_refused(EDOM, POD("host", ",'biga.dev/job':'-a'", "", ""), "is '-a'");
     pod_refused(EDOM, POD("host", ",'biga.dev/job':'a@b'", "", ""), "is 'a@b'");

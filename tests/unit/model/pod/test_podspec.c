@@ -109,6 +109,39 @@ Test(podspec, pulls_as_kubernetes_does)
     }
 }
 
+/* What the annotation gives a pod of that role. */
+static int read_devices(const char *role, const char *value,
+                        struct device_sets *ret_sets, struct error *err)
+{
+    cleanup_with(podspec) struct podspec *p = NULL;
+    cleanup_free char *text = xasprintf(
+        "{\"metadata\":{\"name\":\"p\",\"labels\":{\"biga.dev/role\":\"%s\"},"
+        "\"annotations\":{\"biga.dev/devices\":\"%s\"}},\"spec\":{"
+        "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}",
+        role, value);
+    int e = podspec_parse(text, strlen(text), "", NULL, &p, err);
+    if (e == 0)
+        *ret_sets = p->devices;
+    return e;
+}
+
+Test(podspec, devices_are_those_of_pods_on_cards)
+{
+    struct device_sets sets;
+    struct error err = {0};
+    cr_assert_eq(read_devices("xpu", "snap,rdma", &sets, &err), 0, "%s",
+                 err.text);
+    cr_expect_str_eq(sets.text, "rdma snap");
+    cr_assert_eq(read_devices("service", "", &sets, &err), 0);
+    cr_expect_str_eq(sets.text, "");
+    cr_assert_eq(read_devices("host", "rdma", &sets, &err), 0);
+    cr_expect_str_eq(sets.text, "", "it says what its xPU pods have");
+    cr_assert_eq(read_devices("xpu", "a,B", &sets, &err), -EINVAL);
+    cr_expect(strstr(err.text, "metadata.annotations[\"biga.dev/devices\"]: "
+                               "\"B\" must be"),
+              "%s", err.text);
+}
+
 Test(podspec, resolves_variables)
 {
     cleanup_with(podspec) struct podspec *p = read_ok(

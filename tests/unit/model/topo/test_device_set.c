@@ -42,6 +42,7 @@ Test(device_set, refuses_what_is_no_name_or_too_much)
         {"a,-b", "\"-b\" must be"},
         {"b-", "must be"},
         {"RDMA", "must be"},
+        {"a\x1b[1m", "\"a\" must be"},
         {"a b", "must be"},
         {"a_b", "must be"},
         {"a2345678901234567890123456789012", "1 to 31"},
