@@ -50,6 +50,12 @@
  *       "size=BYTES" and "available=BYTES" on stdout: of the file system of its
  *       own root, which is the one that the runtime keeps images on.
  *
+ *   biga-card devices DEV PATTERN…
+ *       The device nodes of the card at these paths, one in a line, in order
+ *       and each once.  DEV is where the card's /dev is mounted; a PATTERN is
+ *       a path below /dev, whose parts may have *, ? and [a-f].  Links are not
+ *       followed, and are none.  More than 64 are an error.
+ *
  *   biga-card rm DIR…
  *       Remove each DIR (absolute, two names or more) with all that is in it.
  *       What is not there is a success.  Mounts are not entered.
@@ -75,6 +81,7 @@ enum {
     CARD_PIECES_MAX = 4096, /* of one file */
     CARD_PAD_MAX = 1 << 20, /* bytes */
     CARD_PAD_ID_SIZE = 32 + 1,
+    CARD_DEVICES_MAX = 64,
     CARD_LOG_MAX = 8 << 20, /* bytes given at once; runtimes take 16 MiB */
     CARD_LINE_MAX = 65536,  /* of a log file, with its head */
 };
@@ -121,6 +128,9 @@ int card_log(const char *path, uint64_t offset, size_t max, int out,
 /* The same of the last `max` bytes of the file. */
 int card_log_tail(const char *path, size_t max, int out,
                   struct card_given *ret_given, struct error *err);
+/* The device nodes below `dev`, the card's /dev, at paths of these patterns. */
+int card_devices(const char *dev, int argc, const char *const *argv, int out,
+                 struct error *err);
 int card_disk(const char *path, int out, struct error *err);
 int card_remove(const char *dir, struct error *err);
 int card_wait(void);

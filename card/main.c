@@ -29,6 +29,7 @@ static int usage(void)
                   "       biga-card follow DIR GEN SEQ START WAIT LINGER "
                   "MAX FILE...\n"
                   "       biga-card disk\n"
+                  "       biga-card devices DEV PATTERN...\n"
                   "       biga-card rm DIR...\n"
                   "       biga-card version\n");
     return 2;
@@ -115,6 +116,12 @@ static int do_disk(void)
     return card_disk("/", STDOUT_FILENO, &err) ? fail(&err) : 0;
 }
 
+static int do_devices(const char *dev, int argc, const char *const *argv)
+{
+    struct error err;
+    return card_devices(dev, argc, argv, STDOUT_FILENO, &err) ? fail(&err) : 0;
+}
+
 static int do_version(void)
 {
     struct error err;
@@ -147,6 +154,8 @@ int main(int argc, char **argv)
         return do_log(argv[2], NULL, argv[3]);
     if (argc >= 3 && strcmp(word, "follow") == 0)
         return card_follow_main(argc - 2, (const char *const *)argv + 2);
+    if (argc >= 4 && strcmp(word, "devices") == 0)
+        return do_devices(argv[2], argc - 3, (const char *const *)argv + 3);
     if (argc >= 3 && strcmp(word, "rm") == 0)
         return do_remove(argc - 2, argv + 2);
     return usage();
