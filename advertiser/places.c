@@ -9,6 +9,21 @@
 
 #define COPY(array, text) (void)snprintf(array, sizeof(array), "%s", text)
 
+static void sets_fill(struct act_place *p, const struct cardfile_card *card)
+{
+    static_assert((int)CARDFILE_GLOBS_MAX <= (int)ACT_GLOBS_MAX &&
+                      (int)CARDFILE_NODE_MAX <= (int)ACT_GLOB_MAX,
+                  "a set of the card file has room in a place");
+    for (size_t i = 0; i < card->n_sets; i++) {
+        const struct cardfile_set *from = &card->sets[i];
+        struct act_device_set *to = &p->sets[p->n_sets++];
+        COPY(to->name, from->name);
+        to->share = from->share;
+        for (size_t j = 0; j < from->n_globs; j++)
+            COPY(to->globs[to->n_globs++], from->globs[j]);
+    }
+}
+
 static void place_fill(struct act_place *p, const struct device *d,
                        const struct cardfile_card *card)
 {
@@ -21,6 +36,7 @@ static void place_fill(struct act_place *p, const struct device *d,
     COPY(p->cert, card->tls_cert);
     COPY(p->key, card->tls_key);
     p->plaintext = card->plaintext;
+    sets_fill(p, card);
 }
 
 /* Cards whose runtime is known, or the others. */

@@ -1,5 +1,6 @@
 #include "model/topo/device_set.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -97,6 +98,16 @@ int device_sets_parse(const char *text, char separator,
     }
     *ret_sets = sets;
     return 0;
+}
+
+const char *device_sets_next(const char *text,
+                             char ret_name[DEVICE_SET_NAME_MAX + 1])
+{
+    size_t size = name_size(text);
+    assert(size > 0 && size <= DEVICE_SET_NAME_MAX);
+    memcpy(ret_name, text, size);
+    ret_name[size] = '\0';
+    return next_name(text);
 }
 
 bool device_sets_have(const char *there, const char *wanted)

@@ -33,6 +33,10 @@ bool device_sets_add(struct device_sets *sets, const char *name, size_t size);
  * set.  -EINVAL says which name is wrong, or that they are too many. */
 int device_sets_parse(const char *text, char separator,
                       struct device_sets *ret_sets, struct error *err);
+/* The name that `text` begins with, which is not empty; where the next one
+ * begins. */
+const char *device_sets_next(const char *text,
+                             char ret_name[DEVICE_SET_NAME_MAX + 1]);
 /* Are all of `wanted` (as in struct device_sets) among `there`? */
 bool device_sets_have(const char *there, const char *wanted);
 

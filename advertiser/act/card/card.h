@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "lib/grpc/grpc.h"
+#include "model/topo/device_set.h"
 #include "model/topo/topo.h"
 
 enum {
@@ -14,6 +15,17 @@ enum {
     ACT_UID_MAX = 63,
     ACT_REASON_MAX = 63,   /* "ImageMissing" */
     ACT_MESSAGE_MAX = 512, /* for a person */
+    ACT_GLOBS_MAX = 8,     /* of one set of devices */
+    ACT_GLOB_MAX = 63,     /* bytes of each */
+};
+
+/* Devices of a card, which pods there get by this name. */
+struct act_device_set {
+    char name[DEVICE_SET_NAME_MAX + 1];
+    uint32_t share; /* pods that may have it at one time */
+    size_t n_globs;
+    char globs[ACT_GLOBS_MAX][ACT_GLOB_MAX + 1]; /* paths below /dev, also with
+                                                  * *, ? and [a-f] */
 };
 
 #define ACT_HOST "host" /* the name of the place that is the host */
@@ -31,6 +43,8 @@ struct act_place {
     int64_t files_ns; /* when one of the three was written last: with another
                        * value the connection is made anew */
     bool plaintext;
+    struct act_device_set sets[DEVICE_SETS_MAX];
+    size_t n_sets;
 };
 /* Its runtime sees our own file system. */
 bool card_is_host(const struct act_place *place);

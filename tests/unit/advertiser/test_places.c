@@ -75,6 +75,26 @@ Test(places, are_the_cards_and_the_host)
     cr_expect_str_eq(p[3].endpoint, "");
 }
 
+Test(places, have_the_sets_of_devices_of_their_card)
+{
+    cleanup_with(topo) struct topo *topo = host_topo();
+    cleanup_with(cardfile) struct cardfile *cards = cards_of(
+        "{\"cards\":[{\"match\":{\"id\":\"15b3:a2d6\"},\"devices\":{"
+        "\"rdma\":{\"paths\":[\"/dev/a*\",\"/dev/b\"],\"share\":4},"
+        "\"snap\":[\"/dev/c\"]}}]}");
+    struct act_place p[ACT_PLACES_MAX];
+    cr_assert_eq(places_of(topo, cards, "", p), 4);
+    cr_assert_eq(p[0].n_sets, 2);
+    cr_expect_str_eq(p[0].sets[0].name, "rdma");
+    cr_expect_eq(p[0].sets[0].share, 4);
+    cr_assert_eq(p[0].sets[0].n_globs, 2);
+    cr_expect_str_eq(p[0].sets[0].globs[1], "/dev/b");
+    cr_expect_str_eq(p[0].sets[1].name, "snap");
+    cr_expect_eq(p[0].sets[1].share, 1);
+    cr_expect_eq(p[1].n_sets, 0);
+    cr_expect_eq(p[3].n_sets, 0, "the host's devices are none of a card");
+}
+
 static void write_key(const char *path, int64_t second)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);

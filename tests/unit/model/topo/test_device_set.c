@@ -75,6 +75,18 @@ Test(device_set, as_many_bytes_as_a_slice_holds)
     cr_expect_eq(strlen(sets.text), (size_t)DEVICE_SETS_TEXT_MAX);
 }
 
+Test(device_set, names_are_told_one_by_one)
+{
+    char name[DEVICE_SET_NAME_MAX + 1];
+    const char *at = device_sets_next("a rdma2 z", name);
+    cr_expect_str_eq(name, "a");
+    at = device_sets_next(at, name);
+    cr_expect_str_eq(name, "rdma2");
+    at = device_sets_next(at, name);
+    cr_expect_str_eq(name, "z");
+    cr_expect_str_eq(at, "");
+}
+
 Test(device_set, all_that_is_wanted_has_to_be_there)
 {
     cr_expect(device_sets_have("", ""));
