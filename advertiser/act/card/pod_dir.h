@@ -10,6 +10,7 @@
 
 #define ACT_MEMORY_DIR "/dev/shm/biga" /* a place's own memory is below it */
 #define ACT_MEMORY_HELPER "/memory"    /* where the helper has that mounted */
+#define ACT_DEV_HELPER "/card-dev"     /* and, to be read alone, its /dev */
 
 /* The directories of this node; borrowed. */
 struct pod_dirs {

@@ -123,7 +123,7 @@ static void add_mounts(const struct actuator *a, const struct pod_entry *e,
                        struct cri_container_config *config)
 {
     struct cri_mount *list = arena_alloc(arena,
-                                         (c->n_mounts + 3) * sizeof *list);
+                                         (c->n_mounts + 4) * sizeof *list);
     cleanup_free char *dir = config_pod_dir(a, e);
     size_t n = 0;
     for (size_t i = 0; i < c->n_mounts; i++) {
@@ -148,6 +148,9 @@ static void add_mounts(const struct actuator *a, const struct pod_entry *e,
                                        .host_path = a->dirs.card};
         list[n++] = (struct cri_mount){.container_path = ACT_MEMORY_HELPER,
                                        .host_path = ACT_MEMORY_DIR};
+        list[n++] = (struct cri_mount){.container_path = ACT_DEV_HELPER,
+                                       .host_path = "/dev",
+                                       .read_only = true};
     }
     config->mounts = list;
     config->n_mounts = n;
