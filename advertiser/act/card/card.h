@@ -19,6 +19,7 @@ enum {
     ACT_GLOB_MAX = 63,     /* bytes of each */
 };
 
+#define ACT_GLOB_CHARS "*?[" /* a path with one of them is a pattern */
 /* Devices of a card, which pods there get by this name. */
 struct act_device_set {
     char name[DEVICE_SET_NAME_MAX + 1];

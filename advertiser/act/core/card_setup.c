@@ -90,8 +90,7 @@ static void configure_vfs(struct place *at, const struct prep_request *given,
         set_configured(at->a, e, true);
 }
 
-/* The pods that wait there for that reason try again now. */
-static LOCKED void wake_waiting(struct place *at, const char *reason)
+void card_setup_wake(struct place *at, const char *reason)
 {
     for (size_t i = 0; i < at->a->n_entries; i++) {
         struct pod_entry *e = at->a->entries[i];
@@ -108,14 +107,15 @@ static void end_turn(struct place *at)
     (void)pthread_mutex_unlock(&at->prep);
     act_lock(at->a);
     at->n_turns++;
-    wake_waiting(at, "WaitsForCard");
+    card_setup_wake(at, "WaitsForCard");
     act_unlock(at->a);
 }
 
 void card_setup_freed(struct place *at)
 {
     at->n_freed++;
-    wake_waiting(at, "VfsInUse");
+    card_setup_wake(at, "VfsInUse");
+    card_setup_wake(at, "DevicesInUse");
 }
 
 void card_setup_note_use(struct place *at, struct pod_entry *e)

@@ -13,6 +13,8 @@ void card_setup_run(struct place *at, const struct act_place *what,
  * wait for its virtual functions try again. */
 void card_setup_note_use(struct place *at, struct pod_entry *e)
     REQUIRES(act_state);
+/* The pods that wait there for that reason try again now. */
+void card_setup_wake(struct place *at, const char *reason) REQUIRES(act_state);
 /* What was not recorded does not use the card any more. */
 void card_setup_freed(struct place *at) REQUIRES(act_state);
 

@@ -99,14 +99,16 @@ static LOCKED bool is_served(const struct place *at, const struct pod_entry *e)
 /* Its next step is a call of the helper.  Sandboxes and containers that have
  * ended may still be there, as when they cannot be removed: the next attempt
  * does not wait for them. */
-static bool needs_helper(const struct pod_entry *e)
+static LOCKED bool needs_helper(const struct place *at,
+                                const struct pod_entry *e)
 {
     const struct machine *m = &e->m;
     if (e->intent->stop) /* its files are to go, and nothing else is left */
         return !m->cleaned && m->found.n_sandboxes == 0 &&
                m->found.n_containers == 0;
     /* what lives is adopted or removed before anything else */
-    return !m->prepared && pod_entry_has_volumes(e) &&
+    return !m->prepared &&
+           (pod_entry_has_volumes(e) || place_seeks_devices(at, e)) &&
            !machine_found_lives(&m->found);
 }
 
@@ -140,7 +142,7 @@ bool helper_awaited(struct place *at, struct pod_entry *e)
     if (!helper_of(a, at->desc.name))
         helper_make(at);
     struct pod_entry *helper = helper_of(a, at->desc.name);
-    if (!needs_helper(e) || (helper && is_settled(a, helper))) {
+    if (!needs_helper(at, e) || (helper && is_settled(a, helper))) {
         e->await_ms = 0;
         return false;
     }

@@ -40,6 +40,19 @@ enum act_health place_health(const struct place *p)
     return health_shown(&p->health, p->drained);
 }
 
+bool place_seeks_devices(const struct place *p, const struct pod_entry *e)
+{
+    bool seeks = false;
+    for (size_t i = 0; e->spec && i < p->desc.n_sets; i++) {
+        const struct act_device_set *set = &p->desc.sets[i];
+        if (!device_sets_have(e->spec->devices.text, set->name))
+            continue;
+        for (size_t j = 0; j < set->n_globs; j++)
+            seeks |= strpbrk(set->globs[j], ACT_GLOB_CHARS) != NULL;
+    }
+    return seeks;
+}
+
 void place_free(struct place *p)
 {
     orphans_fini(&p->orphans);

@@ -17,6 +17,9 @@ int64_t place_due(struct place *p) REQUIRES(act_state);
 int64_t place_leftover_dirs_due(const struct place *p) REQUIRES(act_state);
 /* There may be something to do: wakes its threads, or begins one. */
 void place_wake(struct place *p) REQUIRES(act_state);
+/* Has one of the pod's sets of devices to be looked for there by patterns? */
+bool place_seeks_devices(const struct place *p, const struct pod_entry *e)
+    REQUIRES(act_state);
 /* Others see all of its pods anew. */
 void place_publish(struct place *p) REQUIRES(act_state);
 

@@ -59,10 +59,12 @@ struct pod_entry {
                                 * `busy` */
     bool configured LOCKED_BY; /* its card is, for the sandbox to come */
     bool uses_card LOCKED_BY;  /* as card_setup_note_use() saw it last */
-    bool stirred LOCKED_BY;    /* an event was about it, and no list since */
-    bool stop_saved LOCKED_BY; /* intent->stop and its grace are durable */
-    bool met LOCKED_BY;        /* it was listed once since it is in the table */
-    int64_t due_ms LOCKED_BY;  /* of its next step */
+    bool has_devices LOCKED_BY;  /* it was given the sets that it asks for */
+    bool uses_devices LOCKED_BY; /* as card_devices_note_use() saw it last */
+    bool stirred LOCKED_BY;      /* an event was about it, and no list since */
+    bool stop_saved LOCKED_BY;   /* intent->stop and its grace are durable */
+    bool met LOCKED_BY;       /* it was listed once since it is in the table */
+    int64_t due_ms LOCKED_BY; /* of its next step */
     int64_t acted_ms LOCKED_BY; /* lists begun before that are out of date */
     int64_t await_ms LOCKED_BY; /* since when its end waits for the helper; 0 it
                                  * does not */

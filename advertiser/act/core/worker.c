@@ -8,6 +8,7 @@
 
 #include "advertiser/act/card/connection.h"
 #include "advertiser/act/card/labels.h"
+#include "advertiser/act/core/card_devices.h"
 #include "advertiser/act/core/card_setup.h"
 #include "advertiser/act/core/config.h"
 #include "advertiser/act/core/deliver.h"
@@ -128,6 +129,8 @@ static int create(struct worker *w, struct pod_entry *e,
     config_container(w->p->a, e, step->unit, step->attempt, &sandbox, &config);
     int r = own_address(w, &config, own, err);
     config_set_peer(&config, own, &sandbox);
+    if (r == 0)
+        r = card_devices_find(w->p, &w->c, e, &sandbox.arena, &config, err);
     return r < 0 ? r
                  : cri_create_container(w->c.cri, step->sandbox_id, &config,
                                         &sandbox.cri, CALL_MS, ret_id, err);
@@ -195,7 +198,9 @@ static void prepare(struct worker *w, struct pod_entry *e,
         r->reason = "NotAllowed";
         return;
     }
-    card_setup_run(w->p, &w->c.place, e, r, err);
+    card_devices_take(w->p, &w->c, e, r, err);
+    if (r->e == 0)
+        card_setup_run(w->p, &w->c.place, e, r, err);
     if (r->e == 0)
         deliver_files(w->p, &w->c, e, r, err);
 }
@@ -335,10 +340,11 @@ static LOCKED bool waits_no_more(const struct place *p,
                                  const struct before *was,
                                  const struct machine_result *r)
 {
-    return r->waits &&
-           ((was->n_turns != p->n_turns &&
-             strcmp(r->reason, "WaitsForCard") == 0) ||
-            (was->n_freed != p->n_freed && strcmp(r->reason, "VfsInUse") == 0));
+    return r->waits && ((was->n_turns != p->n_turns &&
+                         strcmp(r->reason, "WaitsForCard") == 0) ||
+                        (was->n_freed != p->n_freed &&
+                         (strcmp(r->reason, "VfsInUse") == 0 ||
+                          strcmp(r->reason, "DevicesInUse") == 0)));
 }
 
 /* May release the lock for a while. */
@@ -409,6 +415,7 @@ static LOCKED void work_entry(struct worker *w, struct pod_entry *e)
     while (!a->stopping && !e->dropped && n++ < STEPS_AT_ONCE && more) {
         more = turn(w, e);
         card_setup_note_use(w->p, e);
+        card_devices_note_use(w->p, e);
         e->acted_ms = clock_ms();
         if (e->m.changed)
             pod_entry_publish(a, e);

@@ -1,0 +1,24 @@
+/* card_devices - sets of a card's devices: which pods have them, as many as the
+ * card file lets, and which device nodes they are on the card. */
+#ifndef BIGA_ADVERTISER_ACT_CORE_CARD_DEVICES_H
+#define BIGA_ADVERTISER_ACT_CORE_CARD_DEVICES_H
+
+#include "advertiser/act/card/connection.h"
+#include "advertiser/act/core/state.h"
+
+/* As MACHINE_PREPARE wants it: the sets that the pod asks for are its own until
+ * it is over.  The result is in `r`. */
+void card_devices_take(struct place *at, const struct connection *c,
+                       struct pod_entry *e, struct machine_result *r,
+                       struct error *err) EXCLUDES(act_state);
+/* After each step of a pod: when it does not have them any more, those that wait
+ * for them try again. */
+void card_devices_note_use(struct place *at, struct pod_entry *e)
+    REQUIRES(act_state);
+/* Give a container of the pod its devices; they live in the arena. */
+int card_devices_find(struct place *at, const struct connection *c,
+                      const struct pod_entry *e, struct arena *arena,
+                      struct cri_container_config *config, struct error *err)
+    EXCLUDES(act_state);
+
+#endif
