@@ -25,6 +25,8 @@ const struct attribute slice_attributes[ATTRIBUTE_COUNT] = {
     [ATTRIBUTE_PCI_ID] = {"biga.dev/pciID", VALUE_TEXT, ON_PCI, 1, 0},
     [ATTRIBUTE_SWITCH] = {"biga.dev/switch", VALUE_TEXT, ON_PCI, 1, 0},
     [ATTRIBUTE_PATH] = {"biga.dev/pciePath", VALUE_TEXT, ON_PCI, 6, 0},
+    [ATTRIBUTE_DEVICES] = {"biga.dev/devices", VALUE_TEXT, ON_CARD, 1,
+                           TEXT(devices)},
     [ATTRIBUTE_VENDOR] = {"biga.dev/vendor", VALUE_TEXT, ON_PCI, 1,
                           TEXT(vendor)},
     [ATTRIBUTE_MODEL] = {"biga.dev/model", VALUE_TEXT, ON_PCI, 1, TEXT(model)},

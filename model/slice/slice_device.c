@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/topo/cpulist.h"
+#include "model/topo/device_set.h"
 
 #define fail_text(v, id, fmt, ...)                                          \
     slice_fail(v, "attributes", slice_attributes[id].name, ".string: " fmt, \
@@ -371,6 +372,22 @@ static int check_health(const struct slice_values *v, struct device *d)
                      d->health);
 }
 
+/* After the texts. */
+static int check_devices(const struct slice_values *v, struct device *d)
+{
+    struct device_sets sets;
+    struct error why;
+    if (!v->present[ATTRIBUTE_DEVICES])
+        return 0;
+    if (device_sets_parse(d->devices, ' ', &sets, &why) < 0)
+        return fail_text(v, ATTRIBUTE_DEVICES, "%s", why.text);
+    if (strcmp(sets.text, d->devices) == 0)
+        return 0;
+    return fail_text(v, ATTRIBUTE_DEVICES,
+                     "is \"%.64s\", must be in order, \"%s\"", d->devices,
+                     sets.text);
+}
+
 static int check_node(const struct slice_values *v, struct device *d)
 {
     const char *text = text_of(v, ATTRIBUTE_NODE);
@@ -417,7 +434,7 @@ static int read_meaning(struct slice_values *v, struct device *d)
                                 struct device *) = {
         read_pci,        read_functions, read_pci_id, read_distances,
         read_capacities, read_setup,     read_texts,  check_cpu_list,
-        check_health,    check_node};
+        check_health,    check_devices,  check_node};
     int r = read_kind(v, d);
     if (r == 0)
         r = check_kinds(v);

@@ -6,6 +6,7 @@
 #include "lib/base/refs.h"
 #include "lib/base/utf8.h"
 #include "model/topo/cpulist.h"
+#include "model/topo/device_set.h"
 
 #define MEMORY_MIB_MAX ((uint64_t)INT64_MAX >> 20)
 
@@ -179,10 +180,10 @@ static int addr_order(const void *a, const void *b)
 void topo_builder_add(struct topo_builder *b, const struct device *device)
 {
     struct device d = *device;
-    const char **texts[] = {&d.id,          &d.vendor, &d.model,    &d.serial,
-                            &d.interface,   &d.rdma,   &d.arch,     &d.endpoint,
-                            &d.fabric_port, &d.guid,   &d.cpu_list, &d.health,
-                            &d.link,        &d.mode};
+    const char **texts[] = {&d.id,          &d.vendor,  &d.model, &d.serial,
+                            &d.interface,   &d.rdma,    &d.arch,  &d.endpoint,
+                            &d.fabric_port, &d.devices, &d.guid,  &d.cpu_list,
+                            &d.health,      &d.link,    &d.mode};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         *texts[i] = text_copy(&b->arena, *texts[i]);
     d.path = addrs_copy(&b->arena, d.path, d.n_path);
@@ -283,12 +284,28 @@ static int texts_check(const struct device *d, struct error *err)
         {"endpoint", d->endpoint}, {"fabric port", d->fabric_port},
         {"guid", d->guid},         {"CPU list", d->cpu_list},
         {"health", d->health},     {"link", d->link},
-        {"mode", d->mode},
+        {"mode", d->mode},         {"devices", d->devices},
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         if (text_check(texts[i].name, texts[i].text, err) < 0)
             return -EINVAL;
     return 0;
+}
+
+static int devices_check(const struct device *d, struct error *err)
+{
+    struct device_sets sets;
+    if (!*d->devices)
+        return 0;
+    if (d->kind != DEVICE_CARD)
+        return error_set(err, EINVAL, "devices: a device of kind %s has none",
+                         device_kind_name(d->kind));
+    if (device_sets_parse(d->devices, ' ', &sets, err) < 0)
+        return error_wrap(err, "devices");
+    if (strcmp(sets.text, d->devices) == 0)
+        return 0;
+    return error_set(err, EINVAL, "devices: is \"%s\", must be \"%s\"",
+                     d->devices, sets.text);
 }
 
 static int cpus_check(const struct device *d, struct error *err)
@@ -361,6 +378,8 @@ static int device_check(const struct device *d, struct error *err)
                        d->package);
     if (rc == 0)
         rc = cpus_check(d, err);
+    if (rc == 0)
+        rc = devices_check(d, err);
     return rc < 0 ? error_wrap(err, "device %s", d->id) : 0;
 }
 

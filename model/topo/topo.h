@@ -70,6 +70,8 @@ struct device {
     uint64_t memory_mib;     /* 0 unknown */
     const char *fabric_port; /* what the operator calls its port */
     const char *endpoint;    /* of its container runtime, "tcp://…:port" */
+    const char *devices;     /* sets of its own devices that pods there may
+                              * have, as in device_set.h */
     const char *link;        /* of its interface, "up", "down" … */
     uint32_t link_mbps;      /* 0 unknown */
     const char *mode;        /* of its eswitch, "switchdev", "legacy" */

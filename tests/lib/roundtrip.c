@@ -55,6 +55,7 @@ static bool same_device(const struct device *a, const struct device *b)
     CHECK("arch", strcmp(a->arch, b->arch) == 0);
     CHECK("cores", a->cores == b->cores);
     CHECK("memory_mib", a->memory_mib == b->memory_mib);
+    CHECK("devices", strcmp(a->devices, b->devices) == 0);
     CHECK("fabric_port", strcmp(a->fabric_port, b->fabric_port) == 0);
     CHECK("endpoint", strcmp(a->endpoint, b->endpoint) == 0);
     CHECK("unhealthy", a->unhealthy == b->unhealthy);

@@ -122,6 +122,9 @@ void status_fill_place(struct place *p, struct act_place_status *v)
     put(v->pci, sizeof v->pci, p->desc.pci);
     put(v->endpoint, sizeof v->endpoint, p->desc.endpoint);
     put(v->runtime, sizeof v->runtime, p->runtime);
+    for (size_t i = 0; i < p->desc.n_sets; i++) /* they fit: the card file */
+        (void)device_sets_add(&v->devices, p->desc.sets[i].name,
+                              strlen(p->desc.sets[i].name));
     for (size_t i = 0; i < p->a->n_entries; i++) {
         const struct pod_entry *e = p->a->entries[i];
         v->n_pods += pod_entry_is_on(e, p) && !pod_entry_is_helper(e) &&

@@ -15,6 +15,7 @@ enum { ACT_CONTAINERS_MAX = 16 };
 
 struct act_place_status {
     char name[ACT_NAME_MAX + 1], pci[PCI_ADDR_TEXT_MAX], endpoint[256];
+    struct device_sets devices; /* that pods get there */
     enum act_health health;
     bool drained; /* also while lost */
     char reason[ACT_MESSAGE_MAX];

@@ -82,6 +82,8 @@ static void random_card(struct device *d, struct arena *a)
     d->by_claims = below(2);
     /* one whose attributes are all in use has no room for it */
     d->health = d->n_path < 8 ? words[below(5)] : "";
+    static const char *const sets[] = {"", "rdma", "hugepages rdma snap"};
+    d->devices = d->n_path < 8 ? sets[below(3)] : "";
     d->cores = below(3) ? below(1000) : 0;
     d->memory_mib = below(3) ? (uint64_t)below(1 << 20) << below(20) : 0;
     if (!d->has_pci)

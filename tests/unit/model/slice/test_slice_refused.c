@@ -99,6 +99,12 @@ static const struct {
      "must be card, gpu, nic or numa"},
     {DEVICE("\"biga.dev/kind\":{\"int\":1}"),
      "spec.devices[0].attributes[\"biga.dev/kind\"]: is of type int"},
+    {DEVICE(CARD ",\"biga.dev/devices\":{\"string\":\"a_b\"}"),
+     "spec.devices[0].attributes[\"biga.dev/devices\"].string: \"a_b\" must "
+     "be the name of a set of devices"},
+    {DEVICE(CARD ",\"biga.dev/devices\":{\"string\":\"snap rdma\"}"),
+     "spec.devices[0].attributes[\"biga.dev/devices\"].string: is \"snap "
+     "rdma\", must be in order, \"rdma snap\""},
     {DEVICE(CARD ",\"biga.dev/node\":{\"string\":\"other\"}"),
      "spec.devices[0].attributes[\"biga.dev/node\"].string: is \"other\", by "
      "spec.nodeName it must be \"h\""},
