@@ -164,6 +164,9 @@ static void brief_node(const struct demand *d, enum reason reason,
     case REASON_ARCH:
         str_addf(out, "no card of architecture %s", d->arch);
         break;
+    case REASON_NO_DEVICES:
+        str_addf(out, "no card with the devices \"%s\"", d->devices.text);
+        break;
     case REASON_CARD_TOO_SMALL:
         brief_too_small(d, out);
         break;

@@ -73,6 +73,7 @@ struct class_key {
     struct card_need need;
     uint32_t cpus;
     char arch[DEMAND_ARCH_MAX + 1];
+    struct device_sets devices;
 };
 
 static struct class_key class_of(const struct demand *demand)
@@ -89,6 +90,8 @@ static struct class_key class_of(const struct demand *demand)
     key.need = decide_need(demand);
     key.cpus = decide_cpus(demand);
     memcpy(key.arch, demand->arch, strlen(demand->arch));
+    memcpy(key.devices.text, demand->devices.text,
+           strlen(demand->devices.text));
     return key;
 }
 

@@ -71,6 +71,7 @@ enum reason {
     REASON_UNHEALTHY,      /* its cards are withdrawn */
     REASON_DRAINED,        /* by the operator, of enough of them */
     REASON_ARCH,           /* no card of the architecture */
+    REASON_NO_DEVICES,     /* none has the sets of devices */
     REASON_BY_CLAIMS,      /* claims give its cards, and the pod has none */
     REASON_BY_ALLOCATIONS, /* the other way round */
     REASON_RUNS_NO_PODS,   /* applied, and its advertiser runs no pods */

@@ -27,6 +27,9 @@ void decide_idle_cpus(const struct shape *shape,
 /* Bits of the cards with the architecture asked, in whatever state. */
 uint16_t decide_cards_of_arch(const struct shape *shape,
                               const struct demand *demand);
+/* Bits of the cards that have the sets of devices asked. */
+uint16_t decide_cards_with_devices(const struct shape *shape,
+                                   const struct demand *demand);
 /* Bits of the cards that are given as the demand asks: by claims or not. */
 uint16_t decide_cards_by(const struct node_state *state,
                          const struct demand *demand);

@@ -25,6 +25,7 @@ const char *reason_word(enum reason reason)
         [REASON_UNHEALTHY] = "unhealthy",
         [REASON_DRAINED] = "drained",
         [REASON_ARCH] = "arch",
+        [REASON_NO_DEVICES] = "no-devices",
         [REASON_BY_CLAIMS] = "by-claims",
         [REASON_BY_ALLOCATIONS] = "by-allocations",
         [REASON_RUNS_NO_PODS] = "runs-no-pods",
@@ -66,6 +67,7 @@ static unsigned cards_meant(const struct node_state *state,
                             const struct demand *demand)
 {
     return decide_cards_of_arch(state->shape, demand) &
+           decide_cards_with_devices(state->shape, demand) &
            decide_cards_by(state, demand) & decide_cards_running(state, demand);
 }
 
@@ -93,6 +95,9 @@ static enum reason reason_never(const struct node_state *state,
         return REASON_TOO_FEW_CARDS;
     if (count_bits(cards) < asked)
         return REASON_ARCH;
+    cards &= decide_cards_with_devices(state->shape, demand);
+    if (count_bits(cards) < asked)
+        return REASON_NO_DEVICES;
     cards &= decide_cards_by(state, demand);
     if (count_bits(cards) < asked)
         return demand->by_claim ? REASON_BY_ALLOCATIONS : REASON_BY_CLAIMS;
@@ -270,10 +275,25 @@ static void add_way_out(struct str *out, const uint32_t *free_amounts,
     add_count(out, n_more, "card");
 }
 
+/* "0 of 8 cards have the devices rdma …". */
+static void explain_devices(const struct node_state *state,
+                            const struct demand *demand, struct str *out)
+{
+    unsigned of_arch = decide_cards_of_arch(state->shape, demand);
+    unsigned n = count_bits(of_arch &
+                            decide_cards_with_devices(state->shape, demand));
+    cleanup_free char *what = xasprintf(
+        "%s the devices \"%s\"", n == 1 ? "has" : "have", demand->devices.text);
+    add_shortage(out, n, count_bits(of_arch), what, demand->cards);
+    str_add(out, "; name them under \"devices\" in the card file of its "
+                 "biga-advertiser, which has to run the pods itself");
+}
+
 static void explain_book(const struct node_state *state,
                          const struct demand *demand, struct str *out)
 {
-    unsigned of_arch = decide_cards_of_arch(state->shape, demand);
+    unsigned of_arch = decide_cards_of_arch(state->shape, demand) &
+                       decide_cards_with_devices(state->shape, demand);
     unsigned n = count_bits(of_arch & decide_cards_by(state, demand));
     char what[64];
     (void)snprintf(what, sizeof what, "%s given by %s, the others by %s",
@@ -294,7 +314,8 @@ static void explain_never(enum reason reason, const struct node_state *state,
 {
     const struct shape *shape = state->shape;
     unsigned of_arch = decide_cards_of_arch(shape, demand);
-    unsigned given = of_arch & decide_cards_by(state, demand);
+    unsigned given = of_arch & decide_cards_by(state, demand) &
+                     decide_cards_with_devices(shape, demand);
     unsigned all = given & decide_cards_running(state, demand);
     char what[64];
     switch (reason) {
@@ -310,6 +331,9 @@ static void explain_never(enum reason reason, const struct node_state *state,
                        count_bits(of_arch) == 1 ? "is" : "are", demand->arch);
         add_shortage(out, count_bits(of_arch), shape->n_cards, what,
                      demand->cards);
+        break;
+    case REASON_NO_DEVICES:
+        explain_devices(state, demand, out);
         break;
     case REASON_NO_RUNTIME:
         add_shortage(out, count_bits(all), count_bits(given),

@@ -151,6 +151,14 @@ static void fill_arch(struct shape *s, const struct topo *topo, size_t cards)
     }
 }
 
+static void fill_devices(struct shape *s, const struct topo *topo, size_t cards)
+{
+    for (unsigned c = 0; c < s->n_cards; c++) {
+        const char *text = topo_device(topo, cards + c)->devices;
+        memcpy(s->devices[c].text, text, strlen(text));
+    }
+}
+
 static size_t at_most(size_t n, size_t max)
 {
     return n < max ? n : max;
@@ -169,6 +177,7 @@ struct shape *shape_create(const struct topo *topo)
     fill_relations(s, topo, cards, gpus, numas);
     fill_nics(s, topo, cards, gpus);
     fill_arch(s, topo, cards);
+    fill_devices(s, topo, cards);
     for (unsigned n = 0; n < s->n_numas; n++) {
         s->numa_id[n] = (int16_t)topo_device(topo, numas + n)->numa;
         s->numa_cpus[n] = topo_device(topo, numas + n)->cpus;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/topo/device_set.h"
 #include "model/topo/topo.h"
 
 enum { SHAPE_GROUPS_MAX = 48, SHAPE_ARCH_MAX = 16 };
@@ -31,6 +32,7 @@ struct shape {
     int16_t numa_id[TOPO_NUMAS_MAX];    /* os index of numa column i */
     uint32_t numa_cpus[TOPO_NUMAS_MAX]; /* logical CPUs, 0 unknown */
     char arch[TOPO_CARDS_MAX][SHAPE_ARCH_MAX];
+    struct device_sets devices[TOPO_CARDS_MAX];
 
     /* whole aligned groups of two or more cards: behind one PCIe switch
      * (mutually PIX), on one NUMA node, in one package, all */

@@ -147,6 +147,8 @@ static struct shape *random_shape(struct randnode_limits max)
     for (unsigned c = 0; c < s->n_cards; c++) {
         const char *arch = archs[odds(70) ? 1 : roll(ARRAY_LEN(archs))];
         memcpy(s->arch[c], arch, strlen(arch));
+        const char *sets = odds(70) ? "rdma snap" : odds(50) ? "rdma" : "";
+        memcpy(s->devices[c].text, sets, strlen(sets));
     }
     if (odds(50))
         fill_tree(s);
@@ -221,6 +223,8 @@ void demand_roll(struct demand *d, struct randnode_limits max)
     }
     if (odds(10))
         memcpy(d->arch, archs[1 + roll(2)], 6);
+    if (odds(10))
+        memcpy(d->devices.text, odds(50) ? "rdma" : "snap", 4);
     d->runs = (uint8_t)(odds(70) ? 0 : roll(4));
     d->by_claim = odds(6);
 }
@@ -291,6 +295,7 @@ static struct shape *rename_shape(const struct shape *s, const struct names *to)
             t->card_nic[card[c]][nic[i]] = s->card_nic[c][i];
         memcpy(t->card_numa[card[c]], s->card_numa[c], sizeof s->card_numa[c]);
         memcpy(t->arch[card[c]], s->arch[c], sizeof s->arch[c]);
+        t->devices[card[c]] = s->devices[c];
     }
     for (unsigned g = 0; g < s->n_gpus; g++)
         for (unsigned i = 0; i < s->n_nics; i++)

@@ -212,6 +212,13 @@ Test(decide, reasons_that_no_preemption_helps)
     memcpy(h.demand.arch, "mips64", 7);
     expect_reason(&h, ask(&h, 2, 0), REASON_ARCH,
                   "0 of 8 cards are of architecture mips64; 2 are needed");
+    h.demand.arch[0] = '\0';
+    memcpy(h.demand.devices.text, "rdma", 5);
+    expect_reason(&h, ask(&h, 2, 0), REASON_NO_DEVICES,
+                  "0 of 8 cards have the devices \"rdma\"; 2 are needed; "
+                  "name them under \"devices\" in the card file of its "
+                  "biga-advertiser, which has to run the pods itself");
+    h.demand.devices.text[0] = '\0';
     for (enum reason r = REASON_UNKNOWN_NODE; r <= REASON_PAIR_CARDS; r++)
         cr_assert(!reason_resolvable(r));
     host_fini(&h);

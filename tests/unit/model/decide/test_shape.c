@@ -64,6 +64,7 @@ static struct topo *example(const char *name)
     struct error err = {0};
     struct device long_arch = pci_device(DEVICE_CARD, 5, NULL, 0x50);
     long_arch.arch = "an-architecture-of-20";
+    long_arch.devices = "rdma snap";
     add_numa(b, 0, 0);
     add_numa(b, 2, 0);
     add_numa(b, 5, 1);
@@ -105,6 +106,8 @@ Test(shape, relations_and_names)
     cr_assert_eq(s->numa_id[2], 5);
     cr_assert_str_eq(s->arch[0], "arm64");
     cr_assert_str_eq(s->arch[5], "", "too long to be asked for: unknown");
+    cr_assert_str_eq(s->devices[0].text, "");
+    cr_assert_str_eq(s->devices[5].text, "rdma snap");
 }
 
 static bool has_group(const struct shape *s, uint16_t group)

@@ -205,6 +205,8 @@ static bool card_is_free(const struct node_state *st, const struct demand *d,
            !(d->runs & RUNS_CARDS && has(st->inert, c)) &&
            !(d->exclusive && has(st->shared, c)) &&
            (!d->arch[0] || strcmp(d->arch, st->shape->arch[c]) == 0) &&
+           (!d->devices.text[0] ||
+            strstr(st->shape->devices[c].text, d->devices.text)) &&
            st->free_cores[c] >= cores && st->free_memory_mib[c] >= memory;
 }
 
