@@ -15,6 +15,7 @@ void policy_unref(struct policy *p)
         return;
     free(p->quotas);
     free(p->services);
+    free(p->devices);
     free(p);
 }
 
@@ -279,6 +280,56 @@ static int read_quotas(struct reader *top, const cJSON *json, struct policy *p)
     return 0;
 }
 
+static int compare_devices(const void *a, const void *b)
+{
+    const struct policy_devices *x = a, *y = b;
+    return strcmp(x->namespace, y->namespace);
+}
+
+static int read_sets(struct reader *r, const cJSON *list,
+                     struct policy_devices *d)
+{
+    const cJSON *m;
+    cJSON_ArrayForEach(m, list)
+    {
+        const char *name = cJSON_GetStringValue(m);
+        if (!name || !device_sets_add(&d->sets, name, strlen(name)))
+            return reader_fail(r, "sets",
+                               "has \"%.48s\", must be at most %d names of "
+                               "sets of devices: each 1 to %d of a-z, 0-9 and "
+                               "'-', no '-' at an end, together at most %d "
+                               "bytes with a space between",
+                               name ? name : "no text", DEVICE_SETS_MAX,
+                               DEVICE_SET_NAME_MAX, DEVICE_SETS_TEXT_MAX);
+    }
+    return 0;
+}
+
+static int read_devices(struct reader *top, const cJSON *json, struct policy *p)
+{
+    char path[READER_PATH_MAX];
+    const cJSON *item;
+    cJSON_ArrayForEach(item, json)
+    {
+        struct reader r;
+        struct policy_devices *d = &p->devices[p->n_devices];
+        reader_path(top, "devices", (int)p->n_devices, path);
+        reader_init(&r, item, path, top->err);
+        read_namespace(&r, d->namespace);
+        const cJSON *sets = reader_array(&r, "sets", DEVICE_SETS_MAX);
+        if (reader_finish_strict(&r) < 0 || read_sets(&r, sets, d) < 0)
+            return -EINVAL;
+        p->n_devices++;
+    }
+    qsort(p->devices, p->n_devices, sizeof *p->devices, compare_devices);
+    for (size_t i = 1; i < p->n_devices; i++)
+        if (compare_devices(&p->devices[i - 1], &p->devices[i]) == 0)
+            return reader_fail(top, "devices",
+                               "namespace \"%s\" is there more than once",
+                               p->devices[i].namespace);
+    return 0;
+}
+
 static int read_services(struct reader *top, const cJSON *json,
                          struct policy *p)
 {
@@ -306,9 +357,13 @@ static int read_services(struct reader *top, const cJSON *json,
 static uint64_t hash_policy(const struct policy *p)
 {
     uint64_t h = hash_mix(p->n_quotas + 1, p->n_services + 1);
-    /* both are zeroed before they are filled, padding included */
+    /* all are zeroed before they are filled, padding included */
     h = hash_mix(h ^ hash_bytes(p->quotas, p->n_quotas * sizeof *p->quotas),
                  UINT64_C(0x9e3779b97f4a7c15));
+    if (p->n_devices) /* a file without them has the hash that it had */
+        h = hash_mix(
+            h ^ hash_bytes(p->devices, p->n_devices * sizeof *p->devices),
+            UINT64_C(0xff51afd7ed558ccd));
     return hash_mix(
         h ^ hash_bytes(p->services, p->n_services * sizeof *p->services),
         UINT64_C(0xd6e8feb86659fd93));
@@ -321,12 +376,16 @@ static int read_policy(const cJSON *json, struct policy *p, struct error *err)
     const cJSON *quotas = reader_opt_array(&r, "quotas", POLICY_QUOTAS_MAX);
     const cJSON *services = reader_opt_array(&r, "services",
                                              POLICY_SERVICES_MAX);
+    const cJSON *devices = reader_opt_array(&r, "devices", POLICY_DEVICES_MAX);
+    p->devices = xcalloc(devices ? (size_t)cJSON_GetArraySize(devices) + 1 : 1,
+                         sizeof *p->devices);
     p->quotas = xcalloc(quotas ? (size_t)cJSON_GetArraySize(quotas) + 1 : 1,
                         sizeof *p->quotas);
     p->services = xcalloc(services ? (size_t)cJSON_GetArraySize(services) + 1
                                    : 1,
                           sizeof *p->services);
-    if (reader_finish_strict(&r) < 0 || read_quotas(&r, quotas, p) < 0)
+    if (reader_finish_strict(&r) < 0 || read_quotas(&r, quotas, p) < 0 ||
+        read_devices(&r, devices, p) < 0)
         return -EINVAL;
     return read_services(&r, services, p);
 }
@@ -365,4 +424,14 @@ const struct policy_quota *policy_find_quota(const struct policy *p,
             high = middle;
     }
     return NULL;
+}
+
+const char *policy_find_devices(const struct policy *p, const char *namespace)
+{
+    struct policy_devices key = {.namespace = ""};
+    (void)snprintf(key.namespace, sizeof key.namespace, "%s", namespace);
+    const struct policy_devices *found =
+        p ? bsearch(&key, p->devices, p->n_devices, sizeof key, compare_devices)
+          : NULL;
+    return found ? found->sets.text : "";
 }

@@ -1,5 +1,5 @@
-/* policy - what the operator grants: quotas per namespace, and the shares of
- * cards that services hold before jobs see them.
+/* policy - what the operator grants: quotas and devices per namespace, and the
+ * shares of cards that services hold before jobs see them.
  *
  * Read from one file (schema/policy.md); immutable and ref-counted.  Pure. */
 #ifndef BIGA_MODEL_DECIDE_POLICY_H
@@ -19,6 +19,7 @@ enum {
     POLICY_TEXT_MAX = 1 << 20,
     POLICY_QUOTAS_MAX = 4096,
     POLICY_SERVICES_MAX = 64,
+    POLICY_DEVICES_MAX = 4096,
     POLICY_PATTERN_MAX = 253,
     POLICY_CORES_MAX = 65535,
     POLICY_MEMORY_MIB_MAX = 1 << 30,
@@ -48,6 +49,12 @@ struct policy_service {
                        * hold all */
 };
 
+/* Which sets of devices of cards the pods of a namespace may have. */
+struct policy_devices {
+    char namespace[DEMAND_NAMESPACE_MAX + 1];
+    struct device_sets sets;
+};
+
 struct policy {
     atomic_uint refs;
     struct policy_quota *quotas; /* by namespace */
@@ -57,6 +64,8 @@ struct policy {
                                       * of one service: on a card that more
                                       * than one selects, the first counts */
     size_t n_services;
+    struct policy_devices *devices; /* by namespace */
+    size_t n_devices;
     uint64_t hash; /* of the content */
 };
 struct policy *policy_ref(struct policy *p);
@@ -78,6 +87,10 @@ const struct policy_service *policy_find_share(const struct policy *p,
                                                const struct demand *service,
                                                const char *node,
                                                const struct device *card);
+
+/* The sets of devices that a namespace may have, as in struct device_sets: ""
+ * none, as without a policy (`p` NULL) or an entry. */
+const char *policy_find_devices(const struct policy *p, const char *namespace);
 
 /* Strict: an unknown member, a duplicate, a value out of range is an error
  * that names member and value. */

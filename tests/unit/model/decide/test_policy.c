@@ -48,6 +48,21 @@ Test(policy, reads_what_the_schema_shows)
     cr_expect_eq(p->services[1].priority, 0);
 }
 
+Test(policy, allows_sets_of_devices_by_namespace)
+{
+    cleanup_with(policy) struct policy *p = read_ok(
+        "{\"devices\":[{\"namespace\":\"team-b\",\"sets\":[\"snap\",\"rdma\"]},"
+        "{\"namespace\":\"team-a\",\"sets\":[]}]}");
+    cleanup_with(policy) struct policy *other = read_ok(
+        "{\"devices\":[{\"namespace\":\"team-b\",\"sets\":[\"snap\"]},"
+        "{\"namespace\":\"team-a\",\"sets\":[]}]}");
+    cr_expect_str_eq(policy_find_devices(p, "team-b"), "rdma snap");
+    cr_expect_str_eq(policy_find_devices(p, "team-a"), "");
+    cr_expect_str_eq(policy_find_devices(p, "team-c"), "");
+    cr_expect_str_eq(policy_find_devices(NULL, "team-b"), "");
+    cr_expect_neq(p->hash, other->hash);
+}
+
 Test(policy, may_be_empty)
 {
     static const char *const texts[] = {"{}", "{\"quotas\":[]}",
@@ -66,6 +81,17 @@ static const struct {
     {"{\"quota\":[]}", "quota"},
     {"{\"quotas\":[],\"quotas\":[]}", "duplicate key"},
     {"{\"quotas\":{}}", "quotas"},
+    {"{\"devices\":[{\"namespace\":\"a\"}]}",
+     "devices[0].sets: required member missing"},
+    {"{\"devices\":[{\"namespace\":\"a\",\"sets\":[\"rdma\",\"A\"]}]}",
+     "devices[0].sets: has \"A\", must be at most 8 names"},
+    {"{\"devices\":[{\"namespace\":\"a\",\"sets\":[7]}]}",
+     "devices[0].sets: has \"no text\""},
+    {"{\"devices\":[{\"namespace\":\"A\",\"sets\":[]}]}",
+     "devices[0].namespace: is \"A\""},
+    {"{\"devices\":[{\"namespace\":\"a\",\"sets\":[]},"
+     "{\"namespace\":\"a\",\"sets\":[]}]}",
+     "devices: namespace \"a\" is there more than once"},
     {"{\"quotas\":[{\"cards\":1}]}", "quotas[0].namespace: required"},
     {"{\"quotas\":[{\"namespace\":\"A\",\"cards\":1}]}",
      "quotas[0].namespace: is \"A\""},
