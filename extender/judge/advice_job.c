@@ -215,7 +215,8 @@ void advise_job(const struct snapshot *snapshot, const struct demand *pod,
     job_input_init(&j.in, snapshot, pod, candidates, n, NODE_NONE);
     if (s.quota.kind == QUOTA_OK) {
         search(&j);
-    } else {
+    } else if (s.quota.kind !=
+               QUOTA_DEVICES) { /* else there may be no policy */
         j.steps = STEPS_MAX;
         try_quota(&j, s.former);
     }

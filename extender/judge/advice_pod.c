@@ -462,7 +462,7 @@ void advise_pod(const struct schedule *s, struct advice *ret_advice)
         try_less(&p, kind);
     if (granted)
         try_release(&p);
-    else
+    else if (s->quota.kind != QUOTA_DEVICES) /* else there may be no policy */
         try_quota(&p);
     pod_search_fini(&p);
     *ret_advice = advice;

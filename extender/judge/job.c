@@ -407,7 +407,8 @@ bool job_is_placed(const struct schedule *s, const int32_t *candidates,
         return false;
     enum reason reason = schedule_choose_without(s, s->follows, NULL, 0,
                                                  &ignored);
-    return reason == REASON_NONE || reason == REASON_QUOTA;
+    return reason == REASON_NONE || reason == REASON_QUOTA ||
+           reason == REASON_NOT_ALLOWED;
 }
 
 /* The key of a plan, which is the same for every pod of the job that asks. */

@@ -278,14 +278,22 @@ static void judge_place(const struct schedule *s, int32_t index,
     allocation_unref(a);
 }
 
-static bool may_have(const struct schedule *s, int32_t index,
-                     const struct choice *choice)
+static enum reason reason_of(enum quota_kind kind)
+{
+    return kind == QUOTA_OK        ? REASON_NONE
+           : kind == QUOTA_DEVICES ? REASON_NOT_ALLOWED
+                                   : REASON_QUOTA;
+}
+
+static enum reason may_have(const struct schedule *s, int32_t index,
+                            const struct choice *choice)
 {
     struct quota_verdict verdict = s->quota;
     if (s->follows >= 0 &&
-        policy_find_quota(s->snapshot->policy, s->demand->namespace))
+        (s->demand->devices.text[0] ||
+         policy_find_quota(s->snapshot->policy, s->demand->namespace)))
         judge_place(s, index, choice, &verdict);
-    return verdict.kind == QUOTA_OK;
+    return reason_of(verdict.kind);
 }
 
 void schedule_view(const struct schedule *s, int32_t index,
@@ -306,7 +314,7 @@ static enum reason node_reason(const struct schedule *s, int32_t index)
     if (s->follows == NODE_GONE || (s->follows >= 0 && s->follows != index))
         return REASON_PAIR_ELSEWHERE;
     if (s->quota.kind != QUOTA_OK)
-        return REASON_QUOTA;
+        return reason_of(s->quota.kind);
     if (index < 0)
         return REASON_UNKNOWN_NODE;
     switch (snapshot_node(s->snapshot, (size_t)index)->status) {
@@ -341,8 +349,11 @@ enum reason schedule_choose_without(const struct schedule *s, int32_t index,
     view_make(s, node, gone, n, &view);
     struct choice choice;
     reason = decide(&view.state, s->demand, view.must, view.within, &choice);
-    if (reason == REASON_NONE && !may_have(s, index, &choice))
-        return REASON_QUOTA;
+    if (reason == REASON_NONE) {
+        enum reason refused = may_have(s, index, &choice);
+        if (refused != REASON_NONE)
+            return refused;
+    }
     if (reason == REASON_NONE)
         *ret_choice = choice;
     if (reason == REASON_NONE || s->follows < 0)

@@ -227,7 +227,7 @@ void schedule_brief(const struct schedule *s, enum reason reason,
                  s->follows_node);
     else if (reason == REASON_PAIR_ELSEWHERE)
         str_addf(out, "its pair is on node %s", s->follows_node);
-    else if (reason == REASON_QUOTA)
+    else if (reason == REASON_QUOTA || reason == REASON_NOT_ALLOWED)
         explain_quota(s, out);
     else if (reason == REASON_HOST_ROOM)
         brief_host(s->demand, out);
@@ -290,6 +290,7 @@ void schedule_explain(const struct schedule *s, int32_t index,
     case REASON_PAIR_ELSEWHERE:
     case REASON_PAIR_CARDS:
     case REASON_QUOTA:
+    case REASON_NOT_ALLOWED:
     case REASON_LEASED:
     case REASON_FABRIC_TIER:
     case REASON_JOB_ROOM:

@@ -24,7 +24,7 @@ static void judge_change(const struct snapshot *s, const char *namespace,
                          struct quota_verdict *ret_verdict)
 {
     const struct policy_quota *quota = policy_find_quota(s->policy, namespace);
-    struct quota_verdict v = {QUOTA_OK, 0, 0, 0};
+    struct quota_verdict v = {.kind = QUOTA_OK};
     struct namespace_use use;
     snapshot_quota_use(s, namespace, &use);
     if (is_over(use.cards, before->cards, after->cards, quota->cards, &v))
@@ -50,6 +50,20 @@ static enum quota_kind judge_unstated(const struct snapshot *s,
         return QUOTA_UNSTATED_CORES;
     return quota->memory_mib != POLICY_UNLIMITED ? QUOTA_UNSTATED_MEMORY
                                                  : QUOTA_OK;
+}
+
+static bool are_allowed(const struct snapshot *s, const struct demand *pod,
+                        struct quota_verdict *verdict)
+{
+    if (!pod->devices.text[0])
+        return true;
+    const char *may = policy_find_devices(s->policy, pod->namespace);
+    if (device_sets_have(may, pod->devices.text))
+        return true;
+    verdict->kind = QUOTA_DEVICES;
+    verdict->devices = pod->devices;
+    memcpy(verdict->allowed.text, may, strlen(may));
+    return false;
 }
 
 static void add_demand(struct namespace_use *to, const struct demand *pod)
@@ -103,8 +117,8 @@ void quota_judge(const struct snapshot *s, const struct demand *pod,
     const struct policy_quota *quota = policy_find_quota(s->policy,
                                                          pod->namespace);
     struct namespace_use before, after;
-    *ret_verdict = (struct quota_verdict){QUOTA_OK, 0, 0, 0};
-    if (!quota || pod->role == ROLE_NONE)
+    *ret_verdict = (struct quota_verdict){.kind = QUOTA_OK};
+    if (pod->role == ROLE_NONE || !are_allowed(s, pod, ret_verdict) || !quota)
         return;
     ret_verdict->kind = judge_unstated(s, quota, pod);
     if (ret_verdict->kind != QUOTA_OK)
@@ -126,8 +140,8 @@ void quota_judge_allocation(const struct snapshot *s,
     const struct policy_quota *quota = policy_find_quota(s->policy,
                                                          pod->namespace);
     struct namespace_use before, after, more;
-    *ret_verdict = (struct quota_verdict){QUOTA_OK, 0, 0, 0};
-    if (!quota)
+    *ret_verdict = (struct quota_verdict){.kind = QUOTA_OK};
+    if (!are_allowed(s, pod, ret_verdict) || !quota)
         return;
     ret_verdict->kind = judge_unstated(s, quota, pod);
     if (ret_verdict->kind != QUOTA_OK)
@@ -142,6 +156,20 @@ void quota_judge_allocation(const struct snapshot *s,
     judge_change(s, pod->namespace, &before, &after, ret_verdict);
 }
 
+static void explain_devices(const char *namespace,
+                            const struct quota_verdict *v, struct str *out)
+{
+    str_addf(out, "namespace %s may have ", namespace);
+    if (v->allowed.text[0])
+        str_addf(out, "the devices \"%s\"", v->allowed.text);
+    else
+        str_add(out, "no devices");
+    str_addf(out,
+             " of cards, and \"%s\" is asked for: its operator would have to "
+             "name them under \"devices\" in the policy file",
+             v->devices.text);
+}
+
 void quota_explain(const char *namespace, const struct quota_verdict *v,
                    struct str *out)
 {
@@ -152,6 +180,10 @@ void quota_explain(const char *namespace, const struct quota_verdict *v,
         [QUOTA_UNSTATED_CORES] = "cores",
         [QUOTA_UNSTATED_MEMORY] = "memory",
     };
+    if (v->kind == QUOTA_DEVICES) {
+        explain_devices(namespace, v, out);
+        return;
+    }
     str_addf(out, "quota of namespace %s", namespace);
     switch (v->kind) {
     case QUOTA_CARDS:
@@ -169,6 +201,7 @@ void quota_explain(const char *namespace, const struct quota_verdict *v,
                  what[v->kind],
                  v->kind == QUOTA_UNSTATED_CORES ? "cores" : "memory-mib");
         break;
+    case QUOTA_DEVICES:
     case QUOTA_OK:
         str_add(out, " allows it");
         break;

@@ -84,6 +84,7 @@ enum reason {
     REASON_PAIR_ELSEWHERE,  /* its pair is already on another node */
     REASON_PAIR_CARDS,      /* its pair's cards cannot take it */
     REASON_QUOTA,           /* its namespace has used up its quota */
+    REASON_NOT_ALLOWED,     /* its namespace may not have the devices */
     REASON_JOB_ELSEWHERE,   /* the plan of its job has it on another node */
     /* preemption might: */
     REASON_CARDS_BUSY, /* cards are held or shared by others */

@@ -45,6 +45,7 @@ const char *reason_word(enum reason reason)
         [REASON_NUMA_CPUS] = "numa-cpus",
         [REASON_ALIGNMENT] = "alignment",
         [REASON_QUOTA] = "quota",
+        [REASON_NOT_ALLOWED] = "not-allowed",
         [REASON_JOB_ELSEWHERE] = "job-elsewhere",
         [REASON_HOST_ROOM] = "host-room",
         [REASON_LEASED] = "leased",

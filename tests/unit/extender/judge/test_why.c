@@ -166,6 +166,27 @@ Test(why, a_simulated_pod_with_a_key_that_is_none_is_refused)
     }
 }
 
+/* There is no policy that could be changed for it. */
+Test(why, a_pod_that_may_have_no_devices_is_told_so)
+{
+    static const char *const jobs[] = {"", ",\"biga.dev/size\":\"2\""};
+    cleanup_with(server) struct server *s = world_start();
+    world_publish(s, 3, 2);
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
+        cleanup_free char *pod = xasprintf(
+            "{\"metadata\":{\"name\":\"x\",\"labels\":{\"biga.dev/role\":"
+            "\"xpu\",\"biga.dev/job\":\"ring\"},\"annotations\":{"
+            "\"biga.dev/devices\":\"rdma\"%s}},\"spec\":{}}",
+            jobs[i]);
+        cleanup_with(json)
+            cJSON *why = call(s, "POST", "/v1/simulate", pod, 200);
+        cleanup_free char *text = cJSON_PrintUnformatted(why);
+        cr_expect(strstr(text, "\"not-allowed\""), "%s", text);
+        cr_expect(strstr(text, "namespace default may have no devices"), "%s",
+                  text);
+    }
+}
+
 Test(why, a_simulated_job_is_placed_whole)
 {
     cleanup_with(server) struct server *s = world_start();

@@ -60,7 +60,7 @@ static const char *bind(struct draft *d, const struct demand *pod,
         draft_allocate(d, schedule_allocation(&s, index, &choice));
     } else {
         cleanup_str struct str text = STR_INIT(sizeof words - 1);
-        if (r == REASON_QUOTA)
+        if (r == REASON_QUOTA || r == REASON_NOT_ALLOWED)
             expect_nowhere(&s);
         schedule_brief(&s, r, &text);
         (void)snprintf(words, sizeof words, "%s", str_text(&text));
@@ -113,6 +113,43 @@ Test(quota, counts_the_cards_of_a_pair_once)
     cr_expect_eq(use_of(d, "ns").cards, 3, "its xPU pods are still there");
     cr_expect(draft_release(d, "ns", "x0"));
     cr_expect_eq(use_of(d, "ns").cards, 2);
+}
+
+static struct demand asking(const char *name, enum pod_role role,
+                            const char *sets)
+{
+    struct demand d = sim_pod(name, role, role == ROLE_SERVICE ? name : "j", 0);
+    memcpy(d.devices.text, sets, strlen(sets));
+    return d;
+}
+
+#define NONE_OF_CARDS "no card with the devices "
+
+Test(quota, devices_are_for_namespaces_that_may_have_them)
+{
+    cleanup_with(draft) struct draft *d =
+        fleet("{\"devices\":[{\"namespace\":\"ns\",\"sets\":[\"rdma\"]}]}");
+    struct demand may = asking("a", ROLE_SERVICE, "rdma");
+    struct demand not = asking("b", ROLE_SERVICE, "rdma snap");
+    cr_expect_str_eq(bind(d, &may, 0), NONE_OF_CARDS "\"rdma\"",
+                     "it may, and no card has them");
+    cr_expect_str_eq(bind(d, &not, 0),
+                     "namespace ns may have the devices \"rdma\" of cards, and "
+                     "\"rdma snap\" is asked for: its operator would have to "
+                     "name them under \"devices\" in the policy file");
+    struct demand host = host_of("h", "j", 0, 1);
+    struct demand xpu = asking("x", ROLE_XPU, "snap");
+    cr_expect_str_eq(bind(d, &host, 0), "");
+    cr_expect(strstr(bind(d, &xpu, 0), "the cards of its pair cannot take it"),
+              "its pair's card has no such devices");
+}
+
+Test(quota, without_a_policy_nobody_has_devices)
+{
+    cleanup_with(draft) struct draft *d = simfleet_draft(simhost_topo, 4, 4);
+    struct demand pod = asking("a", ROLE_SERVICE, "rdma");
+    cr_expect(strstr(bind(d, &pod, 0), "namespace ns may have no devices of "
+                                       "cards, and \"rdma\" is asked for"));
 }
 
 Test(quota, counts_the_larger_of_host_and_xpu_pods)
