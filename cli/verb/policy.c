@@ -89,6 +89,31 @@ static void quotas_render(struct cli *c, const cJSON *list)
     cli_write_rows(c, &t, "No namespace has a quota.\n");
 }
 
+static void add_devices(struct table *t, const cJSON *entry)
+{
+    cleanup_str struct str names = STR_INIT(4096);
+    const cJSON *name;
+    cJSON_ArrayForEach(name, json_list(entry, "sets"))
+    {
+        str_addf(&names, "%s%s", names.size ? " " : "",
+                 cJSON_IsString(name) ? name->valuestring : "?");
+    }
+    table_add(t, json_text(entry, "namespace"));
+    table_add(t, str_text(&names));
+}
+
+static void devices_render(struct cli *c, const cJSON *list)
+{
+    static const struct table_column columns[] = {
+        {"NAMESPACE", false},
+        {"DEVICES OF CARDS", false},
+    };
+    cleanup_table struct table t;
+    table_init_columns(&t, columns, ARRAY_LEN(columns));
+    cli_add_rows(&t, list, add_devices);
+    cli_write_rows(c, &t, "No namespace may have devices of cards.\n");
+}
+
 static void add_service(struct table *t, const cJSON *service)
 {
     const cJSON *shares = cJSON_GetObjectItemCaseSensitive(service, "shares");
@@ -158,5 +183,7 @@ int verb_policy(struct cli *c, int argc, char **argv)
     quotas_render(c, json_list(json, "quotas"));
     str_add_c(&c->out, '\n');
     services_render(c, json_list(json, "services"));
+    str_add_c(&c->out, '\n');
+    devices_render(c, json_list(json, "devices"));
     return 0;
 }

@@ -125,6 +125,20 @@ static void add_service(const struct policy_service *service,
     jwrite_end_object(out);
 }
 
+static void add_devices(const struct policy_devices *d, struct str *out)
+{
+    char name[DEVICE_SET_NAME_MAX + 1];
+    jwrite_object(out, NULL);
+    jwrite_text(out, "namespace", d->namespace);
+    jwrite_array(out, "sets");
+    for (const char *at = d->sets.text; *at;) {
+        at = device_sets_next(at, name);
+        jwrite_text(out, NULL, name);
+    }
+    jwrite_end_array(out);
+    jwrite_end_object(out);
+}
+
 void policy_view(const struct snapshot *s, struct str *out)
 {
     const struct policy *p = s->policy;
@@ -145,6 +159,13 @@ void policy_view(const struct snapshot *s, struct str *out)
         if (i)
             str_add(out, ",\n");
         add_service(&p->services[i], &where[i], out);
+    }
+    jwrite_end_array(out);
+    jwrite_array(out, "devices");
+    for (size_t i = 0; p && i < p->n_devices; i++) {
+        if (i)
+            str_add(out, ",\n");
+        add_devices(&p->devices[i], out);
     }
     str_add_c(out, ']');
 }
@@ -226,10 +247,24 @@ static void write_services(const struct snapshot *s, struct str *out)
     table_fini(&t);
 }
 
+static void write_devices(const struct policy *p, struct str *out)
+{
+    static const char *const heads[] = {"NAMESPACE", "DEVICES", NULL};
+    struct table t;
+    table_init(&t, heads);
+    for (size_t i = 0; i < p->n_devices; i++) {
+        table_add(&t, p->devices[i].namespace);
+        table_add(&t, p->devices[i].sets.text);
+    }
+    table_write_text(&t, out);
+    table_fini(&t);
+}
+
 void policy_view_text(const struct snapshot *s, struct str *out)
 {
     if (!s->policy) {
-        str_add(out, "no policy: no quotas, and no shares of services\n");
+        str_add(out,
+                "no policy: no quotas, no shares of services, no devices\n");
         return;
     }
     if (s->policy->n_quotas)
@@ -238,6 +273,10 @@ void policy_view_text(const struct snapshot *s, struct str *out)
         str_add_c(out, '\n');
     if (s->policy->n_services)
         write_services(s, out);
-    if (!s->policy->n_quotas && !s->policy->n_services)
-        str_add(out, "the policy has no quotas and no services\n");
+    if (s->policy->n_devices && (s->policy->n_quotas || s->policy->n_services))
+        str_add_c(out, '\n');
+    if (s->policy->n_devices)
+        write_devices(s->policy, out);
+    if (!s->policy->n_quotas && !s->policy->n_services && !s->policy->n_devices)
+        str_add(out, "the policy has no quotas, services and devices\n");
 }
