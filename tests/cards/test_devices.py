@@ -47,6 +47,17 @@ def own_dev(card):
             f"mount --rbind /dev/shm {top}/shm", f"mount --rbind {top} /dev"]
 
 
+def policy(node, **namespaces):
+    """Which sets they may have, from the extender's next look on: the file."""
+    path = os.path.join(node.rack.folder, "policy.json")
+    text = json.dumps({"devices": [{"namespace": name, "sets": sets}
+                                   for name, sets in namespaces.items()]})
+    with open(path + ".new", "w", encoding="utf-8") as f:
+        f.write(text)
+    os.rename(path + ".new", path)
+    return path
+
+
 def asks(name, sets, **more):
     return service(name, cores=1, args=("sh", "-c", OPENS),
                    annotations={"biga.dev/devices": sets}, **more)
@@ -132,6 +143,36 @@ def test_none(t, node):
         end(node, "n1")
 
 
+def test_policy(t, node):
+    """Last: what is taken back."""
+    with t.check("a pod of a namespace that may not is refused, and told why"):
+        pod = asks("p0", "rdma,snap")
+        pod["metadata"]["namespace"] = "guests"
+        node.apply([pod])
+        message = reason(node, "p0", "NoPlace")
+        assert 'namespace guests may have the devices "rdma"' in message, \
+            message
+        assert '"rdma snap" is asked for' in message, message
+        assert "not-allowed" in node.biga("why", "guests/p0", "--json")
+        node.delete("p0", namespace="guests")
+    with t.check("and so is one that asks for what no card has"):
+        node.apply([asks("p1", "other")])
+        message = reason(node, "p1", "NoPlace")
+        assert 'no card with the devices "other"' in message, message
+        end(node, "p1")
+    with t.check("what is taken back is kept by who has it"):
+        node.apply([asks("p2", "rdma")])
+        node.wait_state(["p2"], "running")
+        policy(node, guests=["rdma"])
+        wait_for("the policy is read", lambda: '"default"' not in node.biga(
+            "policy", "--json"))
+        node.apply([asks("p3", "rdma")])
+        message = reason(node, "p3", "NoPlace")
+        assert "namespace default may have no devices" in message, message
+        assert node.states(["p2"]) == {"p2": "running"}, node.states()
+        end(node, "p2", "p3")
+
+
 def main():
     cards.require()
     with cards.Rack(1) as rack:
@@ -141,13 +182,16 @@ def main():
             card.more_mounts = lambda: own_dev(card)
             rack.start()
             node = biga_node.Node(rack)
+            node.extender.argv += ["--policy", policy(
+                node, default=["none", "other", "rdma", "snap"],
+                guests=["rdma"])]
             with open(rack.card_file(), encoding="utf-8") as f:
                 said = json.load(f)
             said["cards"][0]["devices"] = SETS
             with open(f.name, "w", encoding="utf-8") as f:
                 json.dump(said, f)
             node.start()
-        for part in (test_open, test_share, test_none):
+        for part in (test_open, test_share, test_none, test_policy):
             if not t.failed:
                 part(t, node)
         node.stop()
