@@ -328,6 +328,24 @@ int cri_exec_sync(struct cri *c, const char *id, const char *const *argv,
     return r < 0 ? r : DECODE(c, method, cri_decode_exec, ret_exec);
 }
 
+int cri_exec_url(struct cri *c, const char *id, const char *const *argv,
+                 size_t n_argv, bool stdin_too, unsigned ms,
+                 char ret_url[CRI_TEXT_MAX], struct error *err)
+{
+    const char *method = RUNTIME "Exec";
+    Cri__ExecRequest request = CRI__EXEC_REQUEST__INIT;
+    int r = check_id(c, id, err);
+    if (r < 0)
+        return r;
+    request.container_id = cri_encode_text(id);
+    request.n_cmd = n_argv;
+    request.cmd = cri_encode_texts(argv);
+    request.stdin = stdin_too;
+    request.stdout = request.stderr = true;
+    r = call(c, method, &request.base, ms, err);
+    return r < 0 ? r : DECODE(c, method, cri_decode_url, ret_url);
+}
+
 /* --- images --------------------------------------------------------------- */
 
 int cri_image_status(struct cri *c, const char *image, unsigned ms,

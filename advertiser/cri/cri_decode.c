@@ -415,6 +415,26 @@ int cri_decode_exec(const void *data, size_t size, struct cri_exec *ret_exec,
     return 0;
 }
 
+int cri_decode_url(const void *data, size_t size, char ret_url[CRI_TEXT_MAX],
+                   struct error *err)
+{
+    cleanup_reply struct reply reply;
+    Cri__ExecResponse *m = reply_read(&reply, &cri__exec_response__descriptor,
+                                      data, size, err);
+    if (!m)
+        return -EPROTO;
+    size_t len = strlen(m->url);
+    for (size_t i = 0; i < len; i++)
+        if (m->url[i] <= ' ' || m->url[i] >= 0x7f)
+            return error_set(err, EPROTO, "url: byte %zu is not printable",
+                             i + 1);
+    if (len == 0 || len >= CRI_TEXT_MAX)
+        return error_set(err, EPROTO, "url: has %zu bytes, must have 1 to %d",
+                         len, CRI_TEXT_MAX - 1);
+    memcpy(ret_url, m->url, len + 1);
+    return 0;
+}
+
 /* --- images --------------------------------------------------------------- */
 
 /* Of "info", of which CRI says no more than that it is for debugging, what

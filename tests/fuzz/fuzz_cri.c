@@ -120,7 +120,9 @@ static int try_small(const void *data, size_t size, struct error *err)
     struct cri_version version;
     struct cri_status status;
     struct cri_image image;
-    char id[CRI_ID_MAX + 1];
+    char id[CRI_ID_MAX + 1], url[CRI_TEXT_MAX];
+    if (cri_decode_url(data, size, url, err) == 0)
+        assert(*url && strnlen(url, sizeof url) < sizeof url);
     if (cri_decode_version(data, size, &version, err) == 0) {
         check_text(version.runtime);
         check_text(version.version);

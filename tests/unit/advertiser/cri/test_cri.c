@@ -516,6 +516,33 @@ Test(cri, a_command_is_run)
     place_fini(&p);
 }
 
+Test(cri, says_where_a_command_is_streamed)
+{
+    static const char *const argv[] = {"cat"};
+    static const char url[] = "http://127.0.0.1:40000/exec/a-b_c";
+    char got[CRI_TEXT_MAX] = "", much[CRI_TEXT_MAX + 1];
+    struct place p;
+    Cri__ExecResponse r = CRI__EXEC_RESPONSE__INIT;
+    place_init(&p);
+    r.url = text(url);
+    will_answer(&p, "Exec", &r.base);
+    cr_assert_eq(cri_exec_url(p.cri, ID, argv, 1, false, MS, got, &p.err), 0,
+                 "%s", p.err.text);
+    cr_expect_str_eq(got, url);
+    memset(much, 'u', CRI_TEXT_MAX);
+    much[CRI_TEXT_MAX] = '\0';
+    const char *const bad[] = {"", "http://a/ b", "http://a/\n", much};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        r.url = text(bad[i]);
+        will_answer(&p, "Exec", &r.base);
+        cr_expect_eq(cri_exec_url(p.cri, ID, argv, 1, true, MS, got, &p.err),
+                     -EPROTO, "%s", bad[i]);
+        cr_expect(strstr(p.err.text, "url"), "%s", p.err.text);
+    }
+    cr_expect_str_eq(got, url);
+    place_fini(&p);
+}
+
 static void expect_arch(struct place *p, Cri__ImageStatusResponse *r,
                         const char *info, const char *arch)
 {
