@@ -301,21 +301,32 @@ static void on_logs(struct httpd_request *rq, void *ctx)
         call_destroy(c);
 }
 
-static void on_exec(struct httpd_request *rq, void *ctx)
+static void run_in(struct httpd_request *rq, struct act_socket *s,
+                   void (*run)(struct call *c))
 {
     struct act_pod_status pod;
     struct error err;
     size_t size;
     const char *body = httpd_body(rq, &size);
-    if (!take_nothing(rq) || !take_pod(ctx, rq, &pod))
+    if (!take_nothing(rq) || !take_pod(s, rq, &pod))
         return;
-    struct call *c = pod_call(ctx, do_exec, &pod);
+    struct call *c = pod_call(s, run, &pod);
     if (exec_read(c, body, size, &err) == 0) {
         call_post(c, rq, pod.place);
         return;
     }
     call_destroy(c);
     httpd_fail(rq, 400, "%s", err.text);
+}
+
+static void on_exec(struct httpd_request *rq, void *ctx)
+{
+    run_in(rq, ctx, do_exec);
+}
+
+static void on_stream(struct httpd_request *rq, void *ctx)
+{
+    run_in(rq, ctx, do_stream);
 }
 
 static void drain_card(struct httpd_request *rq, struct act_socket *s,
@@ -363,6 +374,7 @@ static const struct httpd_route routes[] = {
     {HTTPD_POST, "/v1/pods/:/:/stop", on_stop, 0, "stop"},
     {HTTPD_GET, "/v1/pods/:/:/logs", on_logs, 0, "logs"},
     {HTTPD_POST, "/v1/pods/:/:/exec", on_exec, EXEC_BODY_MAX, "exec"},
+    {HTTPD_POST, "/v1/pods/:/:/stream", on_stream, EXEC_BODY_MAX, "stream"},
     {HTTPD_GET, "/v1/cards", on_cards, 0, "cards"},
     {HTTPD_POST, "/v1/cards/:/drain", on_drain, 0, "drain"},
     {HTTPD_POST, "/v1/cards/:/undrain", on_undrain, 0, "undrain"},

@@ -12,6 +12,9 @@
  *     GET    …/logs?container=C&attempt=A&offset=N&max=M
  *     POST   …/exec                        {"container":"","argv":[…],
  *                                           "timeout":10}
+ *     POST   …/stream                      {"container":"","argv":[…],
+ *                                           "stdin":false}: where the runtime
+ *                                          streams it, of a host pod
  *     GET    /v1/cards
  *     POST   /v1/cards/NAME/drain|undrain
  *     GET    /v1/cards/NAME/objects        what is on the card

@@ -6,6 +6,7 @@
 #include "advertiser/act/api/status_json.h"
 #include "lib/base/base64.h"
 #include "lib/base/json.h"
+#include "lib/base/jwrite.h"
 
 enum { ARG_MAX_SIZE = 64 << 10 };
 
@@ -99,6 +100,19 @@ void do_exec(struct call *c)
     cri_exec_fini(&exec);
 }
 
+void do_stream(struct call *c)
+{
+    char url[CRI_TEXT_MAX];
+    c->result = actuator_exec_url(c->s->a, c->namespace, c->name, c->container,
+                                  c->argv, c->n_argv, c->stdin_too, url,
+                                  &c->err);
+    if (c->result < 0)
+        return;
+    jwrite_object(&c->out, NULL);
+    jwrite_text(&c->out, "url", url);
+    str_add(&c->out, "}\n");
+}
+
 /* In base64 whole groups of it: a `biga` of before has no room for what would
  * fill up the last one. */
 static void add_base64(struct call *c, const struct act_log *log)
@@ -177,8 +191,11 @@ int exec_read(struct call *c, const char *json, size_t size, struct error *err)
     reader_init(&r, root, "", err);
     const char *container = reader_opt_string(&r, "container", 63);
     const cJSON *argv = reader_array(&r, "argv", SOCKET_ARGS_MAX);
-    c->timeout_s = (uint32_t)reader_opt_int(&r, "timeout", 1, SOCKET_EXEC_S_MAX,
-                                            10);
+    if (c->run == do_stream)
+        c->stdin_too = reader_opt_bool(&r, "stdin", false);
+    else
+        c->timeout_s = (uint32_t)reader_opt_int(&r, "timeout", 1,
+                                                SOCKET_EXEC_S_MAX, 10);
     if (container && *container && !act_namespace_valid(container))
         (void)reader_fail(&r, "container", "\"%s\" is no container's name",
                           container);

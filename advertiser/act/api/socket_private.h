@@ -29,6 +29,7 @@ struct call {
     int64_t grace_s;
     struct act_log_ask log;
     uint32_t timeout_s;
+    bool stdin_too;
     const char **argv;
     size_t n_argv;
     char *body; /* in the arena */
@@ -83,11 +84,12 @@ void do_stop(struct call *c);
 void do_delete(struct call *c);
 void do_drain(struct call *c);
 void do_exec(struct call *c);
+void do_stream(struct call *c);
 void do_logs(struct call *c);
 void do_objects(struct call *c);
 
 /* {"container":"","argv":[…],"timeout":10}, from the body, which is cut to
- * pieces. */
+ * pieces; do_stream() takes "stdin" in the place of "timeout". */
 int exec_read(struct call *c, const char *json, size_t size, struct error *err);
 
 /* Suspend the request until the pod is newer than `version`, or `s` are over.

@@ -134,6 +134,12 @@ int actuator_exec(struct actuator *a, const char *namespace, const char *name,
                   const char *container, const char *const *argv, size_t n_argv,
                   uint32_t timeout_s, struct cri_exec *ret_exec,
                   struct error *err);
+/* Where the runtime of this host streams the command (cri_exec_url()), of a
+ * host pod alone: -ENOTSUP for one on a card. */
+int actuator_exec_url(struct actuator *a, const char *namespace,
+                      const char *name, const char *container,
+                      const char *const *argv, size_t n_argv, bool stdin_too,
+                      char ret_url[CRI_TEXT_MAX], struct error *err);
 /* Each time that a container is begun it has a log of its own. */
 struct act_log_ask {
     const char *namespace, *name, *container; /* container "": the first */

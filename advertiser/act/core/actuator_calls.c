@@ -84,19 +84,48 @@ int call_find(struct actuator *a, const char *namespace, const char *name,
     return e;
 }
 
+static int find_running(struct actuator *a, const char *namespace,
+                        const char *name, const char *container,
+                        struct call_target *ret_target, struct error *err)
+{
+    int e = call_find(a, namespace, name, container, ret_target, err);
+    if (e == 0 && !ret_target->id[0])
+        e = error_set(err, ENOENT, "pod %s/%s: container %s does not run now",
+                      namespace, name, ret_target->container);
+    return e;
+}
+
+int actuator_exec_url(struct actuator *a, const char *namespace,
+                      const char *name, const char *container,
+                      const char *const *argv, size_t n_argv, bool stdin_too,
+                      char ret_url[CRI_TEXT_MAX], struct error *err)
+{
+    struct call_target t;
+    int e = find_running(a, namespace, name, container, &t, err);
+    if (e < 0)
+        return e;
+    if (!card_is_host(&t.c.place))
+        return error_set(err, ENOTSUP,
+                         "pod %s/%s is on %s: only commands in host pods are "
+                         "streamed",
+                         namespace, name, t.c.place.name);
+    e = connection_open(&t.c, err);
+    if (e == 0)
+        e = cri_exec_url(t.c.cri, t.id, argv, n_argv, stdin_too, CALL_LIST_MS,
+                         ret_url, err);
+    connection_close(&t.c);
+    return e;
+}
+
 int actuator_exec(struct actuator *a, const char *namespace, const char *name,
                   const char *container, const char *const *argv, size_t n_argv,
                   uint32_t timeout_s, struct cri_exec *ret_exec,
                   struct error *err)
 {
     struct call_target t;
-    int e = call_find(a, namespace, name, container, &t, err);
+    int e = find_running(a, namespace, name, container, &t, err);
     if (e < 0)
         return e;
-    if (!t.id[0])
-        return error_set(err, ENOENT,
-                         "pod %s/%s: container %s does not run now", namespace,
-                         name, t.container);
     if (timeout_s == 0 || timeout_s > EXEC_TIMEOUT_MAX_S)
         timeout_s = EXEC_TIMEOUT_MAX_S;
     e = connection_open(&t.c, err);

@@ -391,6 +391,14 @@ static int call_exec(struct call *c)
     return GRPC_OK;
 }
 
+static int call_exec_url(struct call *c)
+{
+    Cri__ExecResponse m = CRI__EXEC_RESPONSE__INIT;
+    m.url = c->s->exec_out ? c->s->exec_out : (char *)"";
+    PACK(c, exec_response, &m);
+    return GRPC_OK;
+}
+
 static int call_image(struct call *c)
 {
     Cri__ImageStatusResponse m = CRI__IMAGE_STATUS_RESPONSE__INIT;
@@ -491,6 +499,7 @@ static const struct method {
     {"ContainerStatus", call_container_status, TIME(other_us)},
     {"PodSandboxStatus", call_sandbox_status, TIME(other_us)},
     {"ExecSync", call_exec, TIME(exec_us)},
+    {"Exec", call_exec_url, TIME(exec_us)},
     {"ImageStatus", call_image, TIME(other_us)},
     {"PullImage", call_pull, TIME(other_us)},
     {"ListImages", call_list_images, TIME(other_us)},

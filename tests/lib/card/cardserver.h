@@ -65,7 +65,7 @@ void cardserver_hold(struct cardserver *s, const char *method, bool held);
 /* Calls that wait so now and have a deadline, which has not passed; and the
  * earliest of those, INT64_MAX when there is none. */
 unsigned cardserver_held(struct cardserver *s, int64_t *ret_due_ms);
-/* What ExecSync answers from then on. */
+/* What ExecSync answers from then on; Exec has `out` for its URL. */
 void cardserver_exec(struct cardserver *s, int exit_code, const char *out,
                      const char *err);
 /* ExecSync of `biga-card log` reads DIR/CONTAINER-ATTEMPT.log from then on

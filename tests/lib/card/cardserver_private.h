@@ -21,7 +21,7 @@ struct container {
 };
 
 enum {
-    METHODS = 19,
+    METHODS = 20,
     IMAGES_KEPT = 8,
     EVENTS_KEPT = 1024,
     EVENTS_POLL_MS = 50, /* how soon an end of either side is noticed */

@@ -256,6 +256,25 @@ Test(act_socket, runs_and_reads_in_a_pod)
     cr_expect_str_eq(str_text(&out), "line 1\nline 2\n");
 }
 
+Test(act_socket, says_where_a_command_in_a_host_pod_is_streamed)
+{
+    put("p", BODY("u", "host", ""));
+    put("q", BODY("v", "card-0000-17-00", ""));
+    expect("POST", "/v1/pods/ns/p/stream",
+           "{\"container\":\"c\",\"argv\":[\"ls\",\"-l\"],\"stdin\":true}", 200,
+           "{\"url\":\"http://127.0.0.1:1/p/c/2/ls/1\"}");
+    expect("POST", "/v1/pods/ns/p/stream", "{\"argv\":[\"ls\"]}", 200,
+           "http://127.0.0.1:1/p//1/ls/0");
+    expect("POST", "/v1/pods/ns/p/stream", "{\"argv\":[\"a\"],\"stdin\":1}",
+           400, "stdin");
+    expect("POST", "/v1/pods/ns/p/stream", "{\"argv\":[\"a\"],\"timeout\":1}",
+           400, "timeout");
+    expect("POST", "/v1/pods/ns/q/stream", "{\"argv\":[\"ls\"]}", 501,
+           "card-0000-17-00");
+    expect("POST", "/v1/pods/ns/r/stream", "{\"argv\":[\"ls\"]}", 404,
+           "there is no pod ns/r");
+}
+
 Test(act_socket, cards_are_shown_and_drained)
 {
     expect("GET", "/v1/cards", NULL, 200,

@@ -55,6 +55,35 @@ Test(act_calls, exec_in_a_container)
     actrig_fini(&r);
 }
 
+Test(act_calls, only_commands_in_host_pods_are_streamed)
+{
+    static const char url[] = "http://127.0.0.1:1234/exec/token";
+    char got[CRI_TEXT_MAX];
+    struct error err = {0};
+    begin(NULL);
+    cardserver_exec(r.cards[0], 0, url, "");
+    cr_expect_eq(
+        actuator_exec_url(r.a, "lab", "x", "a", argv_ls, 1, false, got, &err),
+        -ENOTSUP);
+    cr_expect(strstr(err.text, "is on card-0"), "%s", err.text);
+    actrig_fini(&r);
+
+    actrig_init(&r, 1);
+    (void)snprintf(r.places[0].name, sizeof r.places[0].name, "host");
+    actrig_open(&r);
+    cr_assert_eq(actrig_want(&r, "h", "host"), 0);
+    cr_assert(actrig_reach(&r, "h", ACT_RUNNING));
+    cardserver_exec(r.cards[0], 0, url, "");
+    cr_assert_eq(
+        actuator_exec_url(r.a, "lab", "h", "", argv_ls, 1, true, got, &err), 0,
+        "%s", err.text);
+    cr_expect_str_eq(got, url);
+    cr_expect_eq(
+        actuator_exec_url(r.a, "lab", "y", "", argv_ls, 1, true, got, &err),
+        -ENOENT);
+    actrig_fini(&r);
+}
+
 Test(act_calls, a_card_that_is_lost_is_not_asked)
 {
     struct cri_exec e = {0};
