@@ -29,7 +29,8 @@ const struct verb verbs[] = {
     {"job", "[NAMESPACE/]NAME",
      "one job: where its pairs are; or print a file that it needs to run", 1, 1,
      verb_job,
-     VERB_ASK " json namespace hostfile dpu-hostfile rankfile ucx nccl urom",
+     VERB_ASK " json namespace hostfile pod-hostfile dpu-hostfile rankfile ucx "
+              "nccl urom",
      NAMED_FIRST},
     {"policy", "", "what namespaces use of their quotas, and services' shares",
      0, 0, verb_policy, VERB_ASK " json check", NAMED_NONE},

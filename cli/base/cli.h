@@ -22,7 +22,7 @@ struct cli_settings {
     bool once;
     const char *then;
     const char *namespace; /* "": all, or "default" for one job */
-    bool hostfile, dpu_hostfile, rankfile, ucx, nccl, urom;
+    bool hostfile, pod_hostfile, dpu_hostfile, rankfile, ucx, nccl, urom;
     bool applied;
     const char *check;
     bool dot, svg;

@@ -40,6 +40,8 @@ static const struct conf_setting settings[] = {
          "simulate: as if given to biga apply, whose pods need a node whose "
          "biga-advertiser runs pods."),
     FLAG("hostfile", hostfile, "job: print Open MPI's hostfile of its hosts."),
+    FLAG("pod-hostfile", pod_hostfile,
+         "job: print Open MPI's hostfile of its host pods."),
     FLAG("dpu-hostfile", dpu_hostfile,
          "job: print Open MPI's hostfile of its cards."),
     FLAG("rankfile", rankfile,
@@ -64,10 +66,11 @@ static const struct conf_setting settings[] = {
          "card, pods, logs, exec: the socket of this host's advertiser, "
          "actuator.sock in its --actuate folder.",
          .otherwise = SETTINGS_SOCKET, .metavar = "PATH"),
-    TEXT("container", container,
-         "card, logs, exec: the pod's container of this name. Default: the "
-         "first.",
-         .letter = 'c', .otherwise = "", .metavar = "NAME"),
+    TEXT(
+        "container", container,
+        "card, logs, exec: the pod's container of this name. Default: the "
+        "first.",
+        .letter = 'c', .otherwise = "", .metavar = "NAME"),
     FLAG("follow", follow,
          "card, logs: go on printing what is written, until the pod ends.",
          .letter = 'f'),

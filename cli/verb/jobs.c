@@ -189,8 +189,9 @@ void leaves_draw(const cJSON *pairs, struct str *out)
 
 /* --- maps --------------------------------------------------------------- */
 
-#define MAP_OPTIONS \
-    "--hostfile, --dpu-hostfile, --rankfile, --ucx, --nccl, --urom"
+#define MAP_OPTIONS                                                           \
+    "--hostfile, --pod-hostfile, --dpu-hostfile, --rankfile, --ucx, --nccl, " \
+    "--urom"
 
 /* The one file that is asked for; NULL: none.  False for several. */
 static bool asked_map(const struct cli *c, const char **ret_format)
@@ -199,9 +200,13 @@ static bool asked_map(const struct cli *c, const char **ret_format)
         bool asked;
         const char *format;
     } maps[] = {
-        {c->set.hostfile, "hostfile"}, {c->set.dpu_hostfile, "dpu-hostfile"},
-        {c->set.rankfile, "rankfile"}, {c->set.ucx, "ucx"},
-        {c->set.nccl, "nccl"},         {c->set.urom, "urom"},
+        {c->set.hostfile, "hostfile"},
+        {c->set.pod_hostfile, "pod-hostfile"},
+        {c->set.dpu_hostfile, "dpu-hostfile"},
+        {c->set.rankfile, "rankfile"},
+        {c->set.ucx, "ucx"},
+        {c->set.nccl, "nccl"},
+        {c->set.urom, "urom"},
     };
     const char *format = NULL;
     for (size_t i = 0; i < ARRAY_LEN(maps); i++) {

@@ -10,9 +10,13 @@
 enum { DPU_NAME_MAX = 253 + 1 + TOPO_ID_MAX };
 
 static const char *const format_names[MAP_FORMATS] = {
-    [MAP_HOSTFILE] = "hostfile", [MAP_DPU_HOSTFILE] = "dpu-hostfile",
-    [MAP_RANKFILE] = "rankfile", [MAP_UCX] = "ucx",
-    [MAP_NCCL] = "nccl",         [MAP_UROM] = "urom",
+    [MAP_HOSTFILE] = "hostfile",
+    [MAP_POD_HOSTFILE] = "pod-hostfile",
+    [MAP_DPU_HOSTFILE] = "dpu-hostfile",
+    [MAP_RANKFILE] = "rankfile",
+    [MAP_UCX] = "ucx",
+    [MAP_NCCL] = "nccl",
+    [MAP_UROM] = "urom",
 };
 
 const char *map_format_name(enum map_format format)
@@ -29,10 +33,11 @@ int map_format_parse(const char *text, enum map_format *ret_format,
             return 0;
         }
     }
-    return error_set(err, EINVAL,
-                     "is \"%.32s\", must be \"hostfile\", \"dpu-hostfile\", "
-                     "\"rankfile\", \"ucx\", \"nccl\" or \"urom\"",
-                     text);
+    return error_set(
+        err, EINVAL,
+        "is \"%.32s\", must be \"hostfile\", \"pod-hostfile\", "
+        "\"dpu-hostfile\", \"rankfile\", \"ucx\", \"nccl\" or \"urom\"",
+        text);
 }
 
 /* --- cards -------------------------------------------------------------- */
@@ -161,6 +166,20 @@ static void write_hostfile(const struct map_rank *ranks, size_t n,
         lines_add(&lines, xstrdup(ranks[i].place->node));
     add_slots(&lines, out);
     lines_fini(&lines);
+}
+
+/* Names of pods are names of DNS, or they would not be bound. */
+static int write_pod_hostfile(const struct map_rank *ranks, size_t n,
+                              struct str *out, struct error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct demand *d = &ranks[i].place->demand;
+        if (d->role != ROLE_HOST || !is_name(d->name))
+            return error_set(err, ENODATA, "rank %d has no host pod yet",
+                             ranks[i].rank);
+        str_addf(out, "%s slots=1 max_slots=1\n", d->name);
+    }
+    return 0;
 }
 
 static void write_dpu_hostfile(const struct map_rank *ranks, size_t n,
@@ -377,6 +396,8 @@ int map_write(enum map_format format, const struct map_rank *ranks, size_t n,
     case MAP_HOSTFILE:
         write_hostfile(ranks, n, out);
         return 0;
+    case MAP_POD_HOSTFILE:
+        return write_pod_hostfile(ranks, n, out, err);
     case MAP_DPU_HOSTFILE:
         write_dpu_hostfile(ranks, n, out);
         return 0;

@@ -13,6 +13,7 @@
 
 enum map_format {
     MAP_HOSTFILE,     /* Open MPI: the hosts */
+    MAP_POD_HOSTFILE, /* Open MPI: the host pods, for `biga rsh` */
     MAP_DPU_HOSTFILE, /* Open MPI: the cards' own operating systems */
     MAP_RANKFILE,     /* Open MPI: CPUs near the cards, by os index */
     MAP_UCX,          /* UCX_NET_DEVICES of each rank */

@@ -51,7 +51,7 @@ check "an unknown option" 2 "no such option" "$biga" --frob nodes
 all=$("$biga" --print-docs markdown | sed -n 's/^| `--\([a-z-]*\)`.*/\1/p')
 value() {
     case $1 in
-    json | hostfile | dpu-hostfile | rankfile | ucx | nccl | urom | dot | svg | \
+    json | hostfile | pod-hostfile | dpu-hostfile | rankfile | ucx | nccl | urom | dot | svg | \
         follow | once | applied) ;;
     *) echo "=1" ;;
     esac

@@ -83,7 +83,7 @@ if "$build/biga" --server "http://$read" job demo/allreduce >"$work/out" 2>&1; t
 else
     not_ok "biga job shows the job" "$work/out"
 fi
-for map in hostfile dpu-hostfile rankfile ucx nccl urom; do
+for map in hostfile pod-hostfile dpu-hostfile rankfile ucx nccl urom; do
     if "$build/biga" --server "http://$read" job demo/allreduce "--$map" >"$work/out" 2>&1; then
         ok "its $map"
     else

@@ -85,7 +85,7 @@ ok $? "the last pair is placed"
 
 # --- the files ----------------------------------------------------------------------
 
-for map in hostfile dpu-hostfile rankfile ucx nccl urom; do
+for map in hostfile pod-hostfile dpu-hostfile rankfile ucx nccl urom; do
     biga job lab/ring "--$map" >"$dir/$map" 2>"$dir/$map.log"
     ok $? "biga job --$map"
 done

@@ -127,6 +127,26 @@ Test(job_maps, hostfile)
                              "host-a slots=1 max_slots=1\n");
 }
 
+static void name_pod(size_t rank, const char *name)
+{
+    struct demand *d = &((struct allocation *)ranks[rank].place)->demand;
+    (void)snprintf(d->name, sizeof d->name, "%s", name);
+}
+
+Test(job_maps, pod_hostfile)
+{
+    static const char *const names[] = {"ring-0", "other", "ring-2", "ring-3"};
+    four_pairs();
+    for (size_t i = 0; i < n_ranks; i++)
+        name_pod(i, names[i]);
+    expect_map(MAP_POD_HOSTFILE, "ring-0 slots=1 max_slots=1\n"
+                                 "other slots=1 max_slots=1\n"
+                                 "ring-2 slots=1 max_slots=1\n"
+                                 "ring-3 slots=1 max_slots=1\n");
+    ((struct allocation *)ranks[2].place)->demand.role = ROLE_XPU;
+    expect_refusal(MAP_POD_HOSTFILE, "rank 2 has no host pod yet");
+}
+
 Test(job_maps, dpu_hostfile)
 {
     four_pairs();
