@@ -295,7 +295,14 @@ static int read_option(struct reading *r, struct argv_walk *w,
     return check_value(s, source, value, err);
 }
 
-/* Reads options up to "--" and moves what is none behind them. */
+static bool is_passed_on(const struct conf_program *p, char *const *rest,
+                         size_t n_rest)
+{
+    return p->passes_on && n_rest == 2 && strcmp(rest[0], p->passes_on) == 0;
+}
+
+/* Reads options up to "--", or to what is passed on, and moves what is none
+ * behind them. */
 static int read_argv(struct reading *r, struct argv_walk *w, int *ret_rest,
                      struct error *err)
 {
@@ -311,6 +318,9 @@ static int read_argv(struct reading *r, struct argv_walk *w, int *ret_rest,
         if (arg[0] != '-' || !arg[1]) {
             rest[n_rest++] = arg;
             w->at++;
+            if (is_passed_on(r->program, rest, n_rest))
+                while (w->at < w->argc)
+                    rest[n_rest++] = w->argv[w->at++];
             continue;
         }
         bool end = strcmp(arg, "--") == 0;

@@ -53,6 +53,9 @@ struct conf_program {
                                * heading, text …, NULL; may be NULL */
     const struct conf_command *commands;
     size_t n_commands;
+    const char *passes_on; /* NULL, or the command whose arguments from the
+                            * second on are for another program: nothing there
+                            * is an option */
     bool *given; /* NULL, or for each setting: whether conf_read() has found it
                   * on the command line */
 };

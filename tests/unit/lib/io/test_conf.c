@@ -120,6 +120,31 @@ Test(conf, defaults)
     cr_expect_null(s.mode);
 }
 
+Test(conf, what_is_for_another_program_is_no_option)
+{
+    static const char *const wanted[] = {"run",    "host", "ls", "-l",
+                                         "--once", "--",   "-n"};
+    struct conf_program passes = program;
+    struct settings s;
+    struct error err;
+    int rest = 0;
+    char **words = WORDS(W("--count=3"), W("run"), W("-s"), W("/x"), W("host"),
+                         W("ls"), W("-l"), W("--once"), W("--"), W("-n"));
+    int argc = 0;
+    while (words[argc])
+        argc++;
+    passes.passes_on = "run";
+    cr_assert_eq(conf_read(&passes, argc, words, &s, &rest, &err), 0, "%s",
+                 err.text);
+    cr_expect_eq(s.count, 3);
+    cr_expect_str_eq(s.state, "/x");
+    cr_expect_not(s.once);
+    cr_assert_eq(argc - rest, (int)ARRAY_LEN(wanted));
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
+        cr_expect_str_eq(words[rest + (int)i], wanted[i]);
+    conf_fini(&passes, &s);
+}
+
 Test(conf, what_would_do_nothing_is_refused)
 {
     static const struct {
