@@ -1,0 +1,207 @@
+/* One connection to the streaming server of this host's runtime: HTTP/1.1
+ * upgraded to a WebSocket, where a message's first byte says of which channel
+ * it is (v4.channel.k8s.io).
+ *
+ * That protocol cannot tell the end of the input, so input goes in lines of
+ * base64, and an empty line ends it; see the script in rsh.c. */
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cli/base/ws_frame.h"
+#include "cli/verb/rsh.h"
+#include "lib/base/base64.h"
+#include "lib/base/mem.h"
+
+enum {
+    CHANNEL_IN = 0,
+    CHANNEL_OUT = 1,
+    CHANNEL_ERR = 2,
+    CHANNEL_END = 3,
+    HEAD_MAX = 16 << 10,
+    PIECE = 12 << 10,       /* of the input */
+    WAITING_MAX = 64 << 10, /* bytes to be sent, above which no input is read */
+    BUFFER_MAX = WS_MESSAGE_MAX + WS_HEAD_MAX + (64 << 10),
+    PID_LINE_MAX = 16,
+    KEY_SIZE = 16,
+};
+
+struct stream {
+    const struct rsh_stream *of;
+    int fd, signals;
+    struct str in, out; /* what came, what is to be sent */
+    size_t sent;        /* of `out` */
+    bool upgraded, ended, input;
+    char line[PID_LINE_MAX]; /* the first of the output: its process id */
+    size_t line_size;
+    long pid;    /* 0: not known yet */
+    int pending; /* a signal that waits for it */
+    int code;
+};
+
+int rsh_url_read(const char *url, struct rsh_url *ret_url, struct error *err)
+{
+    static const char *const hosts[] = {"http://127.0.0.1:", "http://[::1]:"};
+    for (size_t i = 0; i < ARRAY_LEN(hosts); i++) {
+        size_t size = strlen(hosts[i]);
+        char *end = NULL;
+        if (strncmp(url, hosts[i], size) != 0 ||
+            !isdigit((unsigned char)url[size]))
+            continue;
+        unsigned long port = strtoul(url + size, &end, 10);
+        if (*end != '/' || port == 0 || port > UINT16_MAX)
+            continue;
+        *ret_url = (struct rsh_url){i == 1, (uint16_t)port, end};
+        return 0;
+    }
+    return error_set(err, EINVAL,
+                     "the runtime streams at %.80s, must be "
+                     "http://127.0.0.1:PORT/… or http://[::1]:PORT/…: set "
+                     "stream_server_address = \"127.0.0.1\" in this host's "
+                     "containerd",
+                     url);
+}
+
+static int dial(const struct rsh_url *url, int *ret_fd, struct error *err)
+{
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6,
+                               .sin6_port = htons(url->port),
+                               .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    struct sockaddr_in four = {.sin_family = AF_INET,
+                               .sin_port = htons(url->port),
+                               .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int fd = socket(url->v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC,
+                    0);
+    int r = fd < 0    ? -1
+            : url->v6 ? connect(fd, (struct sockaddr *)&six, sizeof six)
+                      : connect(fd, (struct sockaddr *)&four, sizeof four);
+    if (r < 0) {
+        int e = errno;
+        if (fd >= 0)
+            (void)close(fd); /* nothing was sent */
+        return error_errno(err, e, "the runtime's streaming server, port %u",
+                           url->port);
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+static void fill_random(unsigned char *to, size_t size)
+{
+    while (getrandom(to, size, 0) != (ssize_t)size)
+        ; /* so few bytes come at once, but for a signal */
+}
+
+/* The token in the path, which the runtime gives once, proves who both are. */
+static void ask_upgrade(struct stream *s, const struct rsh_url *url)
+{
+    unsigned char key[KEY_SIZE];
+    fill_random(key, sizeof key);
+    str_addf(&s->out,
+             "GET %s HTTP/1.1\r\nHost: localhost:%u\r\nConnection: Upgrade\r\n"
+             "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+             "Sec-WebSocket-Protocol: v4.channel.k8s.io\r\n"
+             "Sec-WebSocket-Key: ",
+             url->path, url->port);
+    base64_add(&s->out, key, sizeof key);
+    str_add(&s->out, "\r\n\r\n");
+}
+
+/* --- what comes ------------------------------------------------------------ */
+
+static int print_all(int fd, const char *data, size_t size, struct error *err)
+{
+    while (size > 0) {
+        ssize_t n = write(fd, data, size);
+        if (n < 0 && errno == EAGAIN) { /* what we share with others */
+            struct pollfd p = {.fd = fd, .events = POLLOUT};
+            (void)poll(&p, 1, -1); /* write() says it again */
+        } else if (n < 0 && errno != EINTR) {
+            return error_errno(err, errno, "%s",
+                               fd == STDOUT_FILENO ? "standard output"
+                                                   : "standard error");
+        } else if (n > 0) {
+            data += n;
+            size -= (size_t)n;
+        }
+    }
+    return 0;
+}
+
+static void tell_signal(struct stream *s, int signal)
+{
+    if (s->pid)
+        s->of->signalled(s->of->ctx, signal, s->pid);
+    else
+        s->pending = signal;
+}
+
+/* The first line, up to its end; how many bytes of it these are. */
+static int take_pid(struct stream *s, const char *data, size_t size,
+                    size_t *ret_n, struct error *err)
+{
+    size_t n = 0;
+    while (n < size && data[n] != '\n') {
+        if (s->line_size + 1 == sizeof s->line ||
+            !isdigit((unsigned char)data[n]))
+            return error_set(err, EPROTO,
+                             "the pod's shell did not say its process id "
+                             "first");
+        s->line[s->line_size++] = data[n++];
+    }
+    *ret_n = n + (n < size);
+    if (n == size)
+        return 0;
+    s->pid = strtol(s->line, NULL, 10);
+    if (s->pid <= 1)
+        return error_set(err, EPROTO, "the pod's shell is process %ld", s->pid);
+    if (s->pending)
+        tell_signal(s, s->pending);
+    return 0;
+}
+
+static int take_output(struct stream *s, int channel, const char *data,
+                       size_t size, struct error *err)
+{
+    size_t n = 0;
+    int r = channel == CHANNEL_OUT && !s->pid ? take_pid(s, data, size, &n, err)
+                                              : 0;
+    int fd = channel == CHANNEL_OUT ? STDOUT_FILENO : STDERR_FILENO;
+    return r < 0 ? r : print_all(fd, data + n, size - n, err);
+}
+
+static void send_frame(struct stream *s, enum ws_kind kind, const char *data,
+                       size_t size)
+{
+    unsigned char mask[WS_MASK];
+    fill_random(mask, sizeof mask);
+    ws_frame_write(kind, mask, data, size, &s->out);
+}
+
+static int take_message(struct stream *s, const struct ws_message *m,
+                        struct error *err)
+{
+    int channel = m->size ? m->data[0] : -1;
+    if (m->kind == WS_PING)
+        send_frame(s, WS_PONG, m->data, m->size);
+    if (m->kind == WS_CLOSE)
+        return error_set(err, ECONNRESET,
+                         "the runtime ended the stream without saying how the "
+                         "command ended");
+    if ((m->kind != WS_BINARY && m->kind != WS_TEXT) || channel < 0)
+        return 0;
+    if (channel == CHANNEL_OUT || channel == CHANNEL_ERR)
+        return take_output(s, channel, m->data + 1, m->size - 1, err);
+    if (channel != CHANNEL_END || m->size == 1) /* empty: it is there */
+        return 0;
+    s->ended = true;
+    return ws_status_read(m->data + 1, m->size - 1, &s->code, err);
+}
