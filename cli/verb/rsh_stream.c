@@ -205,3 +205,171 @@ static int take_message(struct stream *s, const struct ws_message *m,
     s->ended = true;
     return ws_status_read(m->data + 1, m->size - 1, &s->code, err);
 }
+
+static void drop_taken(struct str *from, size_t n)
+{
+    from->size -= n;
+    memmove(from->data, from->data + n, from->size);
+}
+
+static int take_head(struct stream *s, struct error *err)
+{
+    const char *end = s->in.size ? memmem(s->in.data, s->in.size, "\r\n\r\n", 4)
+                                 : NULL;
+    if (!end && s->in.size < HEAD_MAX)
+        return 0;
+    if (!end || s->in.size < 13 || memcmp(s->in.data, "HTTP/1.1 101 ", 13) != 0)
+        return error_set(
+            err, EPROTO, "the runtime's streaming server refused: %.*s",
+            (int)strcspn(str_text(&s->in), "\r\n"), str_text(&s->in));
+    drop_taken(&s->in, (size_t)(end - s->in.data) + 4);
+    s->upgraded = true;
+    return 0;
+}
+
+static int take_all(struct stream *s, struct error *err)
+{
+    size_t at = 0;
+    int r = s->upgraded ? 0 : take_head(s, err);
+    while (r == 0 && s->upgraded && !s->ended) {
+        struct ws_message m;
+        ssize_t n = ws_frame_read(str_text(&s->in) + at, s->in.size - at, &m,
+                                  err);
+        if (n < 0)
+            return (int)n;
+        if (n == 0)
+            break;
+        r = take_message(s, &m, err);
+        at += (size_t)n;
+    }
+    if (at)
+        drop_taken(&s->in, at);
+    return r;
+}
+
+/* --- the turns ------------------------------------------------------------- */
+
+static int receive(struct stream *s, struct error *err)
+{
+    char block[32 << 10];
+    ssize_t n = recv(s->fd, block, sizeof block, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (n <= 0)
+        return error_set(err, ECONNRESET,
+                         "the runtime broke off the stream%s%s",
+                         n < 0 ? ": " : "", n < 0 ? strerror(errno) : "");
+    str_add_n(&s->in, block, (size_t)n);
+    return take_all(s, err);
+}
+
+static int transmit(struct stream *s, struct error *err)
+{
+    ssize_t n = send(s->fd, s->out.data + s->sent, s->out.size - s->sent,
+                     MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n < 0 && errno != EAGAIN && errno != EINTR)
+        return error_errno(err, errno, "the runtime broke off the stream");
+    if (s->out.overflow) /* more pings than it takes answers */
+        return error_set(err, EPROTO,
+                         "the runtime reads nothing of the stream");
+    s->sent += n > 0 ? (size_t)n : 0;
+    if (s->sent == s->out.size) {
+        str_reset(&s->out);
+        s->sent = 0;
+    }
+    return 0;
+}
+
+/* The next line of base64; an empty one at the end. */
+static void read_input(struct stream *s)
+{
+    char block[PIECE];
+    cleanup_str struct str line = STR_INIT(2 * PIECE);
+    ssize_t n = read(STDIN_FILENO, block, sizeof block);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    s->input = n > 0; /* one that cannot be read has ended */
+    str_add_c(&line, CHANNEL_IN);
+    if (n > 0)
+        base64_add(&line, block, (size_t)n);
+    str_add_c(&line, '\n');
+    send_frame(s, WS_BINARY, str_text(&line), line.size);
+}
+
+static void read_signal(struct stream *s)
+{
+    struct signalfd_siginfo info;
+    if (read(s->signals, &info, sizeof info) == sizeof info)
+        tell_signal(s, (int)info.ssi_signo);
+}
+
+static int turn(struct stream *s, struct error *err)
+{
+    bool waits = s->out.size - s->sent < WAITING_MAX;
+    struct pollfd p[] = {
+        {.fd = s->fd,
+         .events = (short)(POLLIN | (s->sent < s->out.size ? POLLOUT : 0))},
+        {.fd = s->signals, .events = POLLIN},
+        {.fd = s->upgraded && s->input && waits ? STDIN_FILENO : -1,
+         .events = POLLIN},
+    };
+    int r = 0;
+    if (poll(p, ARRAY_LEN(p), -1) < 0)
+        return errno == EINTR ? 0 : error_errno(err, errno, "poll");
+    if (p[1].revents)
+        read_signal(s);
+    if (p[2].revents)
+        read_input(s);
+    if (p[0].revents & POLLOUT)
+        r = transmit(s, err);
+    if (r == 0 && p[0].revents & (POLLIN | POLLHUP | POLLERR))
+        r = receive(s, err);
+    return r;
+}
+
+static void add_passed(sigset_t *set)
+{
+    static const int passed[] = {SIGHUP,  SIGINT,  SIGQUIT,
+                                 SIGTERM, SIGUSR1, SIGUSR2};
+    (void)sigemptyset(set); /* fails for no set and no signal of these */
+    for (size_t i = 0; i < ARRAY_LEN(passed); i++)
+        (void)sigaddset(set, passed[i]);
+}
+
+void rsh_signals_hold(void)
+{
+    sigset_t set;
+    add_passed(&set);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL); /* a set of ours */
+}
+
+int rsh_stream_run(const struct rsh_stream *of, int *ret_code,
+                   struct error *err)
+{
+    struct rsh_url url;
+    sigset_t set;
+    struct stream s = {.of = of,
+                       .fd = -1,
+                       .input = of->input,
+                       .in = STR_INIT(BUFFER_MAX),
+                       .out = STR_INIT(BUFFER_MAX)};
+    add_passed(&set);
+    s.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    int r = s.signals < 0 ? error_errno(err, errno, "signalfd")
+                          : rsh_url_read(of->url, &url, err);
+    if (r == 0)
+        r = dial(&url, &s.fd, err);
+    if (r == 0)
+        ask_upgrade(&s, &url);
+    while (r == 0 && !s.ended)
+        r = turn(&s, err);
+    if (s.fd >= 0)
+        (void)close(s.fd); /* the command has ended, or the stream has */
+    if (s.signals >= 0)
+        (void)close(s.signals);
+    str_fini(&s.in);
+    str_fini(&s.out);
+    if (r == 0)
+        *ret_code = s.code;
+    return r;
+}
