@@ -42,6 +42,8 @@ static int dispatch(struct cli *c, int argc, char **argv)
 static bool asks_help(int argc, char **argv, int *ret_n)
 {
     *ret_n = argc > 1 && verb_find(argv[1]) ? 1 : 0;
+    if (*ret_n && strcmp(argv[1], VERB_PASSES_ON) == 0 && argc > 3)
+        return false; /* the command's own */
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
             return true;
@@ -78,6 +80,7 @@ int main(int argc, char **argv)
         names[i] = (struct conf_command){verbs[i].name, verbs[i].options};
     program.commands = names;
     program.n_commands = n_verbs;
+    program.passes_on = VERB_PASSES_ON;
     program.given = given;
     c.given = given;
     int about = 0;

@@ -20,6 +20,9 @@ struct verb {
     enum verb_named named;
 };
 
+/* The one whose arguments behind its first are another program's. */
+#define VERB_PASSES_ON "rsh"
+
 extern const struct verb verbs[];
 extern const size_t n_verbs;
 

@@ -28,6 +28,7 @@ struct cli_settings {
     bool dot, svg;
     int64_t grace; /* -1: not given */
     const char *socket, *container;
+    const char *job;
     bool follow;
     int64_t limit_bytes, exec_timeout;
     int64_t hosts, pairs;

@@ -80,14 +80,21 @@ static bool is_success(const struct host_socket *l)
     return l->answer.status >= 200 && l->answer.status <= 299;
 }
 
+int host_socket_try_request(struct host_socket *l,
+                            const struct http_request *request,
+                            cJSON **ret_json)
+{
+    int rc = call(l, request);
+    if (rc)
+        return rc;
+    return is_success(l) ? parse(l, ret_json) : -1;
+}
+
 int host_socket_try(struct host_socket *l, const char *method, const char *path,
                     cJSON **ret_json)
 {
     const struct http_request rq = {.method = method, .path = path};
-    int rc = call(l, &rq);
-    if (rc)
-        return rc;
-    return is_success(l) ? parse(l, ret_json) : -1;
+    return host_socket_try_request(l, &rq, ret_json);
 }
 
 int host_socket_try_text(struct host_socket *l, const char *path,

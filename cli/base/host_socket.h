@@ -24,6 +24,10 @@ int host_socket_ask(struct host_socket *l, const char *method, const char *path,
  * `l->answer` says which. */
 int host_socket_try(struct host_socket *l, const char *method, const char *path,
                     cJSON **ret_json);
+/* The same with a body, or a deadline. */
+int host_socket_try_request(struct host_socket *l,
+                            const struct http_request *request,
+                            cJSON **ret_json);
 /* The same of an answer in text/plain, which `l->answer` has. */
 int host_socket_try_text(struct host_socket *l, const char *path,
                          unsigned timeout_s);

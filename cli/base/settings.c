@@ -33,7 +33,7 @@ static const struct conf_setting settings[] = {
          .letter = 'j'),
     TEXT("namespace", namespace,
          "allocations, card, delete, exec, job, jobs, logs, pods, ps, "
-         "release, why: the namespace of a NAME without one, otherwise "
+         "release, rsh, why: the namespace of a NAME without one, otherwise "
          "\"default\"; lists show only this namespace.",
          .letter = 'n', .otherwise = "", .metavar = "NAMESPACE"),
     FLAG("applied", applied,
@@ -41,7 +41,7 @@ static const struct conf_setting settings[] = {
          "biga-advertiser runs pods."),
     FLAG("hostfile", hostfile, "job: print Open MPI's hostfile of its hosts."),
     FLAG("pod-hostfile", pod_hostfile,
-         "job: print Open MPI's hostfile of its host pods."),
+         "job: print Open MPI's hostfile of its host pods, for biga rsh."),
     FLAG("dpu-hostfile", dpu_hostfile,
          "job: print Open MPI's hostfile of its cards."),
     FLAG("rankfile", rankfile,
@@ -63,14 +63,16 @@ static const struct conf_setting settings[] = {
         "states.",
         .otherwise = "-1", .min = -1, .max = 86400, .metavar = "SECONDS"),
     TEXT("socket", socket,
-         "card, pods, logs, exec: the socket of this host's advertiser, "
+         "card, pods, logs, exec, rsh: the socket of this host's advertiser, "
          "actuator.sock in its --actuate folder.",
          .otherwise = SETTINGS_SOCKET, .metavar = "PATH"),
     TEXT(
         "container", container,
-        "card, logs, exec: the pod's container of this name. Default: the "
+        "card, logs, exec, rsh: the pod's container of this name. Default: the "
         "first.",
         .letter = 'c', .otherwise = "", .metavar = "NAME"),
+    TEXT("job", job, "rsh: the job whose pod is meant, NAME or NAMESPACE/NAME.",
+         .otherwise = "", .metavar = "NAME"),
     FLAG("follow", follow,
          "card, logs: go on printing what is written, until the pod ends.",
          .letter = 'f'),

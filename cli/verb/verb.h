@@ -27,5 +27,6 @@ verb_f verb_ps;                                           /* ps.c */
 verb_f verb_replay;                                       /* replay.c */
 verb_f verb_card, verb_pods;                              /* host_pods.c */
 verb_f verb_logs, verb_exec;                              /* logs.c */
+verb_f verb_rsh;                                          /* rsh.c */
 
 #endif
