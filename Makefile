@@ -69,9 +69,10 @@ SRC_CLI        := $(call below,cli)
 SRC_REPLAY     := $(call below,bench/replay)
 SRC_TESTLIB    := $(call below,tests/lib)
 SRC_CARD       := $(call below,card)
+SRC_EXAMPLE    := $(call below,deploy/examples)
 SRC_UNIT       := $(call below,tests/unit)
 SRC_ALL        := $(sort $(shell find $(wildcard lib) model advertiser router \
-                    extender cli card bench tests -name '*.c'))
+                    extender cli card deploy/examples bench tests -name '*.c'))
 UNIT  := $(patsubst %.c,$(BUILD)/tests/%,$(notdir $(SRC_UNIT)))
 SRC_FUZZ := $(wildcard tests/fuzz/fuzz_*.c tests/fuzz/*/fuzz_*.c)
 FUZZ  := $(patsubst %.c,$(BUILD)/fuzz/%,$(notdir $(SRC_FUZZ)))
@@ -113,7 +114,7 @@ FP := build-fp
 .DELETE_ON_ERROR:
 
 all: setup programs
-programs: $(PROGRAMS) $(CARD) $(PLUGIN)
+programs: $(PROGRAMS) $(CARD) $(PLUGIN) $(BUILD)/allreduce
 objects: $(call obj,$(SRC_ALL))
 
 # setup is quick when nothing is missing; its stamp depends on the script
@@ -141,7 +142,7 @@ $(BUILD)/libbiga-extender.a:   $(call obj,$(SRC_EXTENDER))
 $(BUILD)/libbiga-cli.a:        $(call obj,$(SRC_CLI))
 $(BUILD)/libbiga-replay.a:     $(call obj,$(SRC_REPLAY))
 $(BUILD)/libbiga-card.a:       $(call obj,$(SRC_CARD))
-$(BUILD)/libbiga-tests.a:      $(call obj,$(SRC_TESTLIB))
+$(BUILD)/libbiga-tests.a:      $(call obj,$(SRC_TESTLIB) $(SRC_EXAMPLE))
 $(BUILD)/%.a:
 	@mkdir -p $(dir $@)
 	@rm -f $@
@@ -184,6 +185,18 @@ $(BUILD)/biga-card: $(wildcard card/*.[ch]) lib/base/error.c \
 	$(call say,LINK,$@)
 	$(Q)$(CARD_CC) -static-pie $(CARD_STRIP) -Os -std=gnu11 $(WARNINGS) \
 	    $(WERROR) -fstack-protector-strong $(call hardened,$(CARD_CC),-Os) \
+	    $(HARD_LINK) -include lib/base/banned.h $(CPPFLAGS) -o $@ \
+	    $(filter %.c,$^)
+
+# The example that runs on both sides, as static as that.
+example: $(BUILD)/allreduce
+$(BUILD)/allreduce: $(wildcard deploy/examples/allreduce/*.[ch]) \
+    lib/base/error.c lib/base/error.h lib/base/hidden_text.c \
+    lib/base/hidden_text.h lib/base/utf8.h lib/base/mem.c lib/base/mem.h \
+    | $(BUILD)/.setup
+	$(call say,LINK,$@)
+	$(Q)$(CARD_CC) -static-pie $(CARD_STRIP) -O2 -std=gnu11 $(WARNINGS) \
+	    $(WERROR) -fstack-protector-strong $(call hardened,$(CARD_CC),-O2) \
 	    $(HARD_LINK) -include lib/base/banned.h $(CPPFLAGS) -o $@ \
 	    $(filter %.c,$^)
 
