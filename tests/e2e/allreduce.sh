@@ -1,0 +1,151 @@
+#!/bin/bash
+# deploy/examples/allreduce with its workers on loopback: right sums for several
+# numbers of ranks, and what is said of a peer that lies or dies.  TAP lines.
+set -u
+
+# shellcheck source=tests/lib/extender.sh
+. "$(dirname "$0")/../lib/extender.sh"
+# shellcheck source=tests/lib/free_port.sh
+. "$(dirname "$0")/../lib/free_port.sh"
+program=$BUILD/allreduce
+[ -x "$program" ] || { echo "there is no $program"; exit 77; }
+
+# free_ports N: a first port of N that are all free, also 300 above
+free_ports() {
+    local p i
+    while :; do
+        p=$(free_port 17000)
+        for i in $(seq 0 "$1") $(seq 300 $((300 + $1))); do
+            if { : ; } 2>/dev/null 3<>"/dev/tcp/127.0.0.1/$((p + i))"; then
+                continue 2
+            fi
+        done
+        echo "$p"
+        return
+    done
+}
+export BIGA_PEER_ADDRESS=127.0.0.1
+hosts() { # N
+    echo "127.0.0.1 slots=$1 max_slots=$1" >"$dir/hosts"
+}
+worker() { # RANK SIZE OPTION…
+    BIGA_RANK=$1 BIGA_SIZE=$2 "$program" worker --once --port "$port" \
+        "${@:3}" >"$dir/worker$1.log" 2>&1 &
+    pids+=($!)
+    workers+=($!)
+}
+rank() { # RANK SIZE OPTION…
+    BIGA_RANK=$1 BIGA_SIZE=$2 timeout "$HANGS" "$program" rank --port "$port" \
+        --workers "$dir/hosts" "${@:3}" >"$dir/rank$1.log" 2>&1
+}
+ranks() { # SIZE OPTION…: all of them; how many failed
+    local r failed=0 started=()
+    for r in $(seq 0 $(($1 - 1))); do
+        rank "$r" "$@" &
+        started+=($!)
+    done
+    for r in "${started[@]}"; do
+        wait "$r" || failed=$((failed + 1))
+    done
+    return "$failed"
+}
+# head KIND RANK SIZE BYTES of bytes, as octal escapes of printf
+frame() {
+    printf "BGAR\\$(printf %o "$1")\\1\\0\\0\\$(printf %o "$2")\\0\\$(printf %o \
+        "$3")\\0\\0\\0\\0\\0$4"
+}
+NOTHING='\0\0\0\0\0\0\0\0'
+
+# --- right sums ---------------------------------------------------------------
+
+for size in 1 2 5 8; do
+    port=$(free_ports "$size") workers=()
+    hosts "$size"
+    for r in $(seq 0 $((size - 1))); do worker "$r" "$size"; done
+    # 40 KiB are no multiple of ranks: segments differ in size
+    ranks "$size" --kib 40 --rounds 3 --hosts "$dir/hosts"
+    ok $? "the ranks of $size end well"
+    [ "$(cat "$dir"/rank?.log | grep -c \
+        "^rank [0-7] of $size: 6 sums of 40 KiB right, with\(out\)\? offload: [0-9.]* MB/s, overlap [0-9]* %$")" \
+        = $((2 * size)) ]
+    ok $? "each with right sums, with and without offload"
+    wait "${workers[@]}"
+    ok $? "and so do their workers"
+    rm -f "$dir"/rank?.log "$dir"/worker?.log
+done
+sed 's/^/# /' "$dir/hosts"
+
+# --- peers that lie -----------------------------------------------------------
+
+port=$(free_ports 2) workers=()
+hosts 2
+worker 0 2
+worker 1 3
+rank 1 2
+[ $? = 1 ] && grep -q "the worker of rank 1 (127.0.0.1:$((port + 1))): .*sent a HELLO of rank 1 of 2, .*must be a HELLO of rank 1 of 3" "$dir/rank1.log"
+ok $? "a worker of another size refuses the rank, and the rank says so"
+
+# the ring's next one is a worker of our size that only listens
+exec 4<>"/dev/tcp/127.0.0.1/$port"
+frame 2 0 2 "$NOTHING" >&4
+timeout "$HANGS" cat <&4 >"$dir/told" # until it closes
+exec 4>&-
+grep -aq "sent a JOIN of rank 0 of 2, .*must be a JOIN of rank 1 of 2" "$dir/told"
+ok $? "who joins as the wrong rank is told, and the worker goes on"
+exec 4<>"/dev/tcp/127.0.0.1/$port"
+echo "GET / HTTP/1.1 and so on, long enough" >&4
+timeout "$HANGS" cat <&4 >"$dir/told"
+exec 4>&-
+grep -aq "speaks another protocol" "$dir/told"
+ok $? "so is who speaks another protocol"
+exec 4<>"/dev/tcp/127.0.0.1/$port"
+frame 2 1 2 "$NOTHING" >&4
+frame 4 1 2 '\0\0\0\0\1\0\0\0' >&4 # 4 GiB
+rank 0 2 --kib 40
+[ $? = 1 ] && grep -q "^allreduce: .*the one of rank 1 (.*announces a DATA of 4294967296 bytes, the most is 268435456" "$dir/rank0.log"
+ok $? "one that announces more than there may be ends the job, with its rank"
+exec 4>&-
+wait "${workers[0]}"
+[ $? = 1 ]
+ok $? "and its worker"
+kill -9 "${workers[1]}"
+
+# --- and one that dies ----------------------------------------------------------
+
+port=$(free_ports 3) workers=()
+hosts 3
+for r in 0 1 2; do worker "$r" 3; done
+rank 0 3 --kib 40 --rounds 100000 & r0=$!
+rank 1 3 --kib 40 --rounds 100000 & r1=$!
+rank 2 3 --kib 40 --rounds 100000 & r2=$!
+joined() { [ "$(grep -c . "$dir/worker1.log")" -ge 1 ] && ss_established; }
+ss_established() { # rank 1 and the worker before have connected to it
+    [ "$(grep -ic ":$(printf %04X $((port + 1))) .* 01 " /proc/net/tcp6)" -ge 2 ]
+}
+until_true joined
+kill -9 "${workers[1]}"
+wait "$r1"
+[ $? = 1 ] && grep -q "the worker of rank 1 (.*\(ended the connection\|was lost\)" "$dir/rank1.log"
+ok $? "the rank of a worker that dies says so"
+wait "$r2"
+[ $? = 1 ] && grep -Eq "rank 1 .*(ended the connection|was lost)|rank 0" "$dir/rank2.log"
+ok $? "the next one, too"
+wait "$r0"
+[ $? = 1 ] && grep -q "rank [12] " "$dir/rank0.log"
+ok $? "and the third"
+sed 's/^/# /' "$dir"/rank[012].log
+
+# --- what is wrong before it begins ------------------------------------------------
+
+printf '10.0.0.1\n10.0.0.2\n' >"$dir/hosts"
+rank 0 2
+[ $? = 1 ] && grep -q "has 10.0.0.1 for rank 0, whose BIGA_PEER_ADDRESS is 127.0.0.1" "$dir/rank0.log"
+ok $? "a hostfile that is another's is refused"
+rank 2 2
+[ $? = 2 ] && grep -q 'BIGA_RANK: is "2", must be 0 to 1' "$dir/rank2.log"
+ok $? "a rank that cannot be, too"
+port=$(free_ports 1)
+hosts 1
+rank 0 1 --timeout 1
+[ $? = 1 ] && grep -q "the worker of rank 0 (127.0.0.1:$port) could not be reached for 1 s: Connection refused" "$dir/rank0.log"
+ok $? "a worker that is not there is named"
