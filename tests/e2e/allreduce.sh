@@ -50,6 +50,7 @@ ranks() { # SIZE OPTION…: all of them; how many failed
     return "$failed"
 }
 # head KIND RANK SIZE BYTES of bytes, as octal escapes of printf
+# shellcheck disable=SC2059 # the escapes are what is printed
 frame() {
     printf "BGAR\\$(printf %o "$1")\\1\\0\\0\\$(printf %o "$2")\\0\\$(printf %o \
         "$3")\\0\\0\\0\\0\\0$4"

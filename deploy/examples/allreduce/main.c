@@ -1,5 +1,5 @@
 /* allreduce: an MPI job's sum of buffers, taken off the hosts by workers on
- * their cards.  README.md says how it is run. */
+ * their cards; usage() says how it is run. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
