@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Pods without privilege open the devices of a card that they ask for, and no
-others; as many pods as the card file lets have them.  The card has a /dev of its
-own, with nodes that stand for its devices.
+others; as many pods as the card file lets have them.  The card has a /dev of
+its own, with nodes that stand for its devices.
 """
 import json
 import os
