@@ -8,7 +8,7 @@
 static bool is_host(const char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++)
-        if (!isalnum((unsigned char)text[i]) && !strchr(".-_:", text[i]))
+        if (!isalnum((unsigned char)text[i]) && !memchr(".-_:", text[i], 4))
             return false;
     return size > 0 && size <= AR_HOST_MAX;
 }
