@@ -205,7 +205,8 @@ Test(act_files, the_helper_has_all_of_a_card)
     cleanup_with(podspec) struct podspec *spec = parse("", "", NULL, 0);
     cleanup_str struct str text = STR_INIT(4096);
     mounts("card-0000-17-00", ACT_OWNER_SELF, spec, &text);
-    cr_expect_str_eq(str_text(&text), "/d=/d\n/memory=/dev/shm/biga\n");
+    cr_expect_str_eq(str_text(&text), "/d=/d\n/memory=/dev/shm/biga\n"
+                                      "/card-dev=/dev ro\n");
 }
 
 Test(act_files, volumes_need_the_helper)
