@@ -15,8 +15,8 @@ from cards import add_file, machine_arch
 IMAGE = "openmpi:test"
 BUSYBOX = "/bin/busybox"
 APPLETS = ("sh", "base64", "cat", "echo", "env", "false", "grep", "head",
-           "kill", "ls", "mkfifo", "mktemp", "ps", "rm", "sed", "seq", "sleep", "sort",
-           "true", "wc")
+           "kill", "ls", "mkfifo", "mktemp", "ps", "rm", "sed", "seq",
+           "sleep", "sort", "true", "wc")
 
 
 def lacking():
