@@ -1,6 +1,7 @@
 #include "advertiser/act/core/card_devices.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "advertiser/act/card/helper.h"
@@ -91,7 +92,7 @@ static LOCKED size_t count_others(const struct place *at,
     size_t unknown = at->n_spared_running + orphans_run(&at->orphans);
     if (unknown > 0)
         str_addf(out, "%spods that are not written down", n == 0 ? "" : ", ");
-    return n + unknown;
+    return unknown > 0 ? SIZE_MAX : n;
 }
 
 static LOCKED int take_all(struct place *at, struct pod_entry *e,

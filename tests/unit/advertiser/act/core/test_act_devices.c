@@ -61,7 +61,7 @@ static void expect_reason(const char *name, const char *reason,
     struct act_pod_status v = {0};
     for (int64_t until = clock_ms() + 60000; clock_ms() < until;) {
         cr_assert_eq(actuator_find(r.a, "lab", name, &v), 0);
-        if (strcmp(v.reason, reason) == 0)
+        if (strcmp(v.reason, reason) == 0 && strstr(v.message, text))
             break;
         actrig_step(&r, 10);
     }
