@@ -15,6 +15,7 @@
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 #include "lib/base/text.h"
+#include "lib/base/utf8.h"
 #include "lib/io/clock.h"
 
 enum {
@@ -22,18 +23,20 @@ enum {
     KNOWN_MAX = 1024,
     BUSY_MS = 10000, /* how long a host that begins others is asked again */
     BUSY_PAUSE_MS = 50,
-    SIGNAL_S = 10,
 };
 
 /* The command is a group of processes of its own, which is what signals are
  * for; the runtime began a session with this shell. */
 #define SCRIPT "echo $$; exec sh -c \"$1\""
 /* The same with input in lines of base64, up to an empty one.  Whoever reads it
- * is in the group, too, and ends with the stream. */
-#define SCRIPT_INPUT                                                   \
-    "echo $$; f=$(mktemp -u) && mkfifo -m 600 \"$f\" || exit 126; "    \
-    "exec 3<&0; { while read -r l <&3 && [ \"$l\" ]; do echo \"$l\"; " \
-    "done | base64 -d >\"$f\"; } >/dev/null 2>&1 & "                   \
+ * is in the group, too, and ends with the stream; signals are for the command
+ * alone, whose status this shell tells. */
+#define SCRIPT_INPUT                                                       \
+    "echo $$; f=$(mktemp -u) && mkfifo -m 600 \"$f\" || exit 126; "        \
+    "t='HUP INT QUIT TERM USR1 USR2'; trap : $t; "                         \
+    "exec 3<&0; { trap '' $t; while read -r l <&3 && [ \"$l\" ]; do echo " \
+    "\"$l\"; "                                                             \
+    "done | base64 -d >\"$f\"; } >/dev/null 2>&1 & "                       \
     "sh -c \"$1\" <\"$f\" 3<&-; s=$?; rm -f \"$f\"; exit $s"
 #define SCRIPT_SIGNAL "kill -s \"$1\" -- \"-$2\""
 
@@ -120,6 +123,11 @@ static int join_command(int argc, char **argv, struct str *command)
         str_addf(command, "%s%s", i ? " " : "", argv[i]);
     if (command->overflow)
         return cli_usage("rsh: the command is over %d bytes", COMMAND_MAX);
+    for (size_t i = 0, n; i < command->size; i += n) {
+        n = utf8_sequence(command->data + i, command->size - i);
+        if (n == 0) /* JSON, by which it goes, has no others */
+            return cli_usage("rsh: the command is not UTF-8 at byte %zu", i);
+    }
     return 0;
 }
 
@@ -149,6 +157,26 @@ struct running {
     const char *pod;
 };
 
+/* The host begins few commands at a time; mpirun begins all of its at once. */
+static int ask_host(struct host_socket *l, const struct str *path,
+                    const struct str *body, cJSON **ret_json)
+{
+    const struct timespec nap = {0, BUSY_PAUSE_MS * 1000000L};
+    int64_t end = clock_ms() + BUSY_MS;
+    for (;;) {
+        const struct http_request rq = {.method = "POST",
+                                        .path = str_text(path),
+                                        .body = str_text(body),
+                                        .body_size = body->size};
+        int rc = host_socket_try_request(l, &rq, ret_json);
+        if (rc >= 0)
+            return rc;
+        if (l->answer.status != 503 || clock_ms() >= end)
+            return host_socket_complain(l);
+        (void)nanosleep(&nap, NULL); /* signals are held */
+    }
+}
+
 /* By a connection of its own: the command goes on meanwhile. */
 static void pass_signal(void *ctx, int signal, long pid)
 {
@@ -165,28 +193,8 @@ static void pass_signal(void *ctx, int signal, long pid)
         return;
     host_socket_pod_path(r->pod, "/exec", &path);
     write_body(r->c, argv, NULL, &body);
-    (void)host_socket_ask(&l, "POST", str_text(&path), &body, SIGNAL_S, &json);
+    (void)ask_host(&l, &path, &body, &json);
     host_socket_close(&l); /* what failed was told; the command goes on */
-}
-
-/* The host begins few commands at a time; mpirun begins all of its at once. */
-static int ask_url(struct host_socket *l, const struct str *path,
-                   const struct str *body, cJSON **ret_json)
-{
-    const struct timespec nap = {0, BUSY_PAUSE_MS * 1000000L};
-    int64_t end = clock_ms() + BUSY_MS;
-    for (;;) {
-        const struct http_request rq = {.method = "POST",
-                                        .path = str_text(path),
-                                        .body = str_text(body),
-                                        .body_size = body->size};
-        int rc = host_socket_try_request(l, &rq, ret_json);
-        if (rc >= 0)
-            return rc;
-        if (l->answer.status != 503 || clock_ms() >= end)
-            return host_socket_complain(l);
-        (void)nanosleep(&nap, NULL); /* a signal: we ask sooner */
-    }
 }
 
 static int begin(struct cli *c, const char *pod, const char *command,
@@ -201,7 +209,7 @@ static int begin(struct cli *c, const char *pod, const char *command,
         return rc;
     host_socket_pod_path(pod, "/stream", &path);
     write_body(c, argv, &input, &body);
-    rc = ask_url(&l, &path, &body, ret_json);
+    rc = ask_host(&l, &path, &body, ret_json);
     if (rc == 0 && !*ret_json)
         rc = cli_fail("rsh: the advertiser's answer is empty");
     host_socket_close(&l);

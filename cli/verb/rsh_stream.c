@@ -38,7 +38,6 @@ struct stream {
     const struct rsh_stream *of;
     int fd, signals;
     struct str in, out; /* what came, what is to be sent */
-    size_t sent;        /* of `out` */
     bool upgraded, ended, input;
     char line[PID_LINE_MAX]; /* the first of the output: its process id */
     size_t line_size;
@@ -62,12 +61,15 @@ int rsh_url_read(const char *url, struct rsh_url *ret_url, struct error *err)
         *ret_url = (struct rsh_url){i == 1, (uint16_t)port, end};
         return 0;
     }
+    const char *host = strstr(url, "://");
+    size_t shown = host ? (size_t)(host + 3 - url) : 0;
+    shown += strcspn(url + shown, "/"); /* behind it is a secret */
     return error_set(err, EINVAL,
-                     "the runtime streams at %.80s, must be "
+                     "the runtime streams at %.*s, must be "
                      "http://127.0.0.1:PORT/… or http://[::1]:PORT/…: set "
                      "stream_server_address = \"127.0.0.1\" in this host's "
                      "containerd",
-                     url);
+                     (int)(shown < 80 ? shown : 80), url);
 }
 
 static int dial(const struct rsh_url *url, int *ret_fd, struct error *err)
@@ -100,7 +102,8 @@ static void fill_random(unsigned char *to, size_t size)
         ; /* so few bytes come at once, but for a signal */
 }
 
-/* The token in the path, which the runtime gives once, proves who both are. */
+/* The token in the path, which the runtime takes once, says who we are; that
+ * it is the runtime is known from its port on loopback alone. */
 static void ask_upgrade(struct stream *s, const struct rsh_url *url)
 {
     unsigned char key[KEY_SIZE];
@@ -265,18 +268,15 @@ static int receive(struct stream *s, struct error *err)
 
 static int transmit(struct stream *s, struct error *err)
 {
-    ssize_t n = send(s->fd, s->out.data + s->sent, s->out.size - s->sent,
+    ssize_t n = send(s->fd, s->out.data, s->out.size,
                      MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n < 0 && errno != EAGAIN && errno != EINTR)
         return error_errno(err, errno, "the runtime broke off the stream");
     if (s->out.overflow) /* more pings than it takes answers */
         return error_set(err, EPROTO,
                          "the runtime reads nothing of the stream");
-    s->sent += n > 0 ? (size_t)n : 0;
-    if (s->sent == s->out.size) {
-        str_reset(&s->out);
-        s->sent = 0;
-    }
+    if (n > 0)
+        drop_taken(&s->out, (size_t)n);
     return 0;
 }
 
@@ -305,10 +305,9 @@ static void read_signal(struct stream *s)
 
 static int turn(struct stream *s, struct error *err)
 {
-    bool waits = s->out.size - s->sent < WAITING_MAX;
+    bool waits = s->out.size < WAITING_MAX;
     struct pollfd p[] = {
-        {.fd = s->fd,
-         .events = (short)(POLLIN | (s->sent < s->out.size ? POLLOUT : 0))},
+        {.fd = s->fd, .events = (short)(POLLIN | (s->out.size ? POLLOUT : 0))},
         {.fd = s->signals, .events = POLLIN},
         {.fd = s->upgraded && s->input && waits ? STDIN_FILENO : -1,
          .events = POLLIN},

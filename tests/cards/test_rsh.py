@@ -124,16 +124,21 @@ def test_commands(t, node, shell):
 
 
 def test_signals(t, node, shell):
-    with t.check("a signal is for the command and all that it began"):
-        begun = shell.start(
-            fleet.program("biga"), "rsh", f"{JOB}-2",
-            "trap 'echo caught; exit 5' TERM; sleep 4711 & echo up; wait")
-        assert begun.stdout.readline() == b"up\n"
-        begun.send_signal(signal.SIGTERM)
-        out, err = begun.communicate(timeout=HANGS)
-        assert (begun.returncode, out) == (5, b"caught\n"), (out, err)
-        wait_for("nothing of it is left",
-                 lambda: not ours(node.rack, "sleep 4711"))
+    for name, stdin in (("without input", subprocess.DEVNULL),
+                        ("with input", subprocess.PIPE)):
+        with t.check("a signal is for the command and all that it began, "
+                     + name):
+            begun = shell.start(
+                fleet.program("biga"), "rsh", f"{JOB}-2",
+                "trap 'echo caught; exit 5' TERM; sleep 4711 & echo up; wait",
+                stdin=stdin)
+            assert begun.stdout.readline() == b"up\n"
+            begun.send_signal(signal.SIGTERM)
+            out, err = begun.communicate(timeout=HANGS)
+            assert (begun.returncode, out) == (5, b"caught\n"), (
+                begun.returncode, out, err)
+            wait_for("nothing of it is left",
+                     lambda: not ours(node.rack, "sleep 4711"))
     with t.check("one that kills it: 128 and its number"):
         begun = shell.start(fleet.program("biga"), "rsh", f"{JOB}-2",
                             "echo up; exec sleep 4712")
