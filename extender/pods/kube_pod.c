@@ -193,7 +193,6 @@ static const struct jrow metadata_rows[] = {
     TEXT("name", demand.name), /* these three are checked at the end */
     TEXT("namespace", demand.namespace),
     TEXT("uid", demand.uid),
-    TEXT("resourceVersion", resource_version),
     WITHIN("annotations", annotation_rows),
     EACH("ownerReferences", read_owner),
     CALL("deletionTimestamp", JKIND_NONE, read_deletion),

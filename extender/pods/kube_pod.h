@@ -59,8 +59,7 @@ struct kube_pod {
     char owner_uid[DEMAND_UID_MAX + 1];  /* of an owner of kind Pod; "" */
     char owner_name[DEMAND_NAME_MAX + 1];
     char scheduler[DEMAND_NAME_MAX + 1]; /* spec.schedulerName */
-    char resource_version[64];
-    uint32_t restarts; /* of its containers together */
+    uint32_t restarts;                   /* of its containers together */
     /* What the first container that waits waits for, else how one ended, else
      * what the pod itself says; data NULL: nothing; borrowed from the JSON. */
     struct jtext reason, message;

@@ -25,7 +25,7 @@ static void check_answer(const struct kube_pod *pod, const char *data,
     require(IS_TEXT(pod->demand.uid) && pod->demand.uid[0]);
     require(IS_TEXT(pod->node) && IS_TEXT(pod->buddy));
     require(IS_TEXT(pod->owner_uid) && IS_TEXT(pod->owner_name));
-    require(IS_TEXT(pod->scheduler) && IS_TEXT(pod->resource_version));
+    require(IS_TEXT(pod->scheduler));
     require(pod->cpu_milli >= 0 && pod->memory_kib >= 0);
     require(pod->phase <= POD_PHASE_UNKNOWN);
     if (pod->broken)
