@@ -14,6 +14,7 @@ struct looking {
     char *found[CARD_DEVICES_MAX];
     size_t n;
     bool many; /* there are more than that */
+    dev_t dev; /* the file system of /dev */
 };
 
 /* Lines of the output are paths. */
@@ -23,6 +24,11 @@ static bool is_plain(const char *name)
         if (*name <= ' ' || *name > '~')
             return false;
     return true;
+}
+
+static bool is_dots(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
 static bool is_device(int dir, const char *name)
@@ -43,6 +49,19 @@ static void keep(struct looking *l, const char *path)
         l->found[l->n++] = xstrdup(path);
 }
 
+/* A folder, -1 when there is none.  Other file systems are not entered: on
+ * /dev/shm anybody makes files. */
+static int open_below(const struct looking *l, int dir, const char *name)
+{
+    struct stat st;
+    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && (fstat(fd, &st) != 0 || st.st_dev != l->dev)) {
+        (void)close(fd); /* a folder: nothing was written */
+        fd = -1;
+    }
+    return fd;
+}
+
 /* `dir`, which is taken over, is `path`; `pattern` is what follows it.  Links
  * are not followed.  As deep as the pattern has parts. */
 static void look(struct looking *l, int dir, const char *path,
@@ -57,13 +76,11 @@ static void look(struct looking *l, int dir, const char *path,
         return;
     }
     for (const struct dirent *d; !l->many && (d = readdir(list));) {
-        if (fnmatch(part, d->d_name, FNM_PERIOD) != 0 || !is_plain(d->d_name))
+        if (fnmatch(part, d->d_name, FNM_PERIOD) != 0 || is_dots(d->d_name) ||
+            !is_plain(d->d_name))
             continue;
         cleanup_free char *here = xasprintf("%s/%s", path, d->d_name);
-        int below = slash ? openat(dirfd(list), d->d_name,
-                                   O_RDONLY | O_DIRECTORY | O_NOFOLLOW |
-                                       O_CLOEXEC)
-                          : -1;
+        int below = slash ? open_below(l, dirfd(list), d->d_name) : -1;
         if (below >= 0)
             look(l, below, here, slash + 1);
         else if (!slash && is_device(dirfd(list), d->d_name))
@@ -93,9 +110,16 @@ static int look_for(struct looking *l, const char *dev, const char *pattern,
     const char *rest = pattern + sizeof below - 1;
     if (strncmp(pattern, below, sizeof below - 1) != 0 || !card_name_ok(rest))
         return error_set(err, EINVAL, "%s: is no path below /dev", pattern);
+    struct stat st;
     int dir = card_open_dir(dev, false, err);
     if (dir < 0)
         return dir;
+    if (fstat(dir, &st) != 0) {
+        int rc = error_errno(err, errno, "%s", dev);
+        (void)close(dir); /* a folder: nothing was written */
+        return rc;
+    }
+    l->dev = st.st_dev;
     look(l, dir, "/dev", rest);
     return l->many ? error_set(err, E2BIG, "%s: there are more than %d devices",
                                pattern, CARD_DEVICES_MAX)

@@ -4,10 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "card/card.h"
 #include "lib/base/mem.h"
+#include "tests/lib/tmpdir.h"
 
 static int look(const char *dev, const char *const *patterns, int n,
                 char ret_text[8192], struct error *err)
@@ -36,12 +39,57 @@ Test(devices, those_that_match_come_in_order_and_once)
     expect("/dev", patterns, ARRAY_LEN(patterns), "/dev/null\n/dev/zero\n");
 }
 
+/* A folder with the device "null" in itself and in a/b; NULL: we may not. */
+static char *own_dev(void)
+{
+    static const char *const folders[] = {"a", "a/b"};
+    static const char *const nodes[] = {"null", "a/b/null"};
+    char *dev = tmpdir_create();
+    bool may = true;
+    for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+        cleanup_free char *path = xasprintf("%s/%s", dev, folders[i]);
+        cr_assert_eq(mkdir(path, 0755), 0);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(nodes) && may; i++) {
+        cleanup_free char *path = xasprintf("%s/%s", dev, nodes[i]);
+        may = mknod(path, S_IFCHR | 0600, makedev(1, 3)) == 0;
+    }
+    if (!may) {
+        tmpdir_remove(dev);
+        cr_skip_test("may not make device nodes");
+    }
+    return dev;
+}
+
 Test(devices, folders_are_gone_through_as_deep_as_the_pattern)
 {
-    static const char *const deep[] = {"/dev/d[e]v/nul*"};
-    static const char *const flat[] = {"/dev/nul*"};
-    expect("/", deep, 1, "/dev/dev/null\n");
-    expect("/", flat, 1, "");
+    static const char *const deep[] = {"/dev/[a]/?/nul*"};
+    static const char *const flat[] = {"/dev/*ll", "/dev/a*"};
+    char *dev = own_dev();
+    expect(dev, deep, 1, "/dev/a/b/null\n");
+    expect(dev, flat, 2, "/dev/null\n");
+    tmpdir_remove(dev);
+}
+
+Test(devices, no_pattern_leads_up)
+{
+    static const char *const patterns[] = {"/dev/.*/null", "/dev/.*/b/null",
+                                           "/dev/.?/b/null", "/dev/.?/null"};
+    char *dev = own_dev();
+    cleanup_free char *below = xasprintf("%s/a/b", dev);
+    expect(below, patterns, ARRAY_LEN(patterns), "");
+    tmpdir_remove(dev);
+}
+
+/* As /dev is one below /. */
+Test(devices, other_file_systems_are_not_entered)
+{
+    static const char *const patterns[] = {"/dev/d[e]v/nul*", "/dev/dev/null"};
+    struct stat top, dev;
+    cr_assert_eq(stat("/", &top) | stat("/dev", &dev), 0);
+    if (top.st_dev == dev.st_dev)
+        cr_skip_test("/dev is no file system of its own");
+    expect("/", patterns, ARRAY_LEN(patterns), "");
 }
 
 Test(devices, links_and_folders_are_none)
