@@ -253,6 +253,8 @@ Test(cardfile, errors_of_devices_name_the_path)
         {ONE("\"devices\":{\"a\":[\"/dev/[a\"]}"), "devices.a[0]"},
         {ONE("\"devices\":{\"a\":[\"/dev/[a/b]\"]}"), "devices.a[0]"},
         {ONE("\"devices\":{\"a\":[\"/dev/a;b\"]}"), "devices.a[0]"},
+        {ONE("\"devices\":{\"a\":[\"/dev/shm/*\"]}"),
+         "devices.a[0]: is \"/dev/shm/*\", must be a path below /dev but not"},
         {ONE("\"devices\":{\"a\":[null]}"), "devices.a[0]: is no text"},
         {ONE("\"devices\":{\"a\":{}}"),
          "cards[0].devices.a.paths: required member missing"},
