@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/base/str.h"
 #include "tests/lib/http/h2server.h"
 
 enum { CARDSERVER_OBJECTS = 256 }; /* sandboxes, and containers, at a time */
@@ -33,6 +34,8 @@ unsigned cardserver_live(struct cardserver *s, const char *uid);
 /* The variable of the newest container; "" when it has none. */
 void cardserver_env(struct cardserver *s, const char *key, char *ret_value,
                     size_t size);
+/* The devices of the newest container, "PATH PERMISSIONS" in lines. */
+void cardserver_devices(struct cardserver *s, struct str *out);
 /* From then on. */
 void cardserver_take(struct cardserver *s,
                      const struct cardserver_times *times);

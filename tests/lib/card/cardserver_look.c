@@ -37,22 +37,40 @@ unsigned cardserver_live(struct cardserver *s, const char *uid)
     return n;
 }
 
+static const Cri__ContainerConfig *newest(const struct cardserver *s)
+{
+    const struct container *found = NULL;
+    for (size_t i = 0; i < CARDSERVER_OBJECTS; i++) {
+        const struct container *k = &s->containers[i];
+        if (k->made && (!found || strcmp(k->id, found->id) > 0))
+            found = k;
+    }
+    return found ? found->made->config : NULL;
+}
+
 void cardserver_env(struct cardserver *s, const char *key, char *ret_value,
                     size_t size)
 {
-    const struct container *newest = NULL;
     ret_value[0] = '\0';
-    pthread_mutex_lock(&s->lock);
-    for (size_t i = 0; i < CARDSERVER_OBJECTS; i++) {
-        const struct container *k = &s->containers[i];
-        if (k->made && (!newest || strcmp(k->id, newest->id) > 0))
-            newest = k;
+    hold_lock(&s->lock);
+    const Cri__ContainerConfig *c = newest(s);
+    for (size_t i = 0; c && i < c->n_envs; i++)
+        if (strcmp(c->envs[i]->key, key) == 0)
+            (void)snprintf(ret_value, size, "%s", c->envs[i]->value);
+}
+
+void cardserver_devices(struct cardserver *s, struct str *out)
+{
+    hold_lock(&s->lock);
+    const Cri__ContainerConfig *c = newest(s);
+    for (size_t i = 0; c && i < c->n_devices; i++) {
+        const Cri__Device *d = c->devices[i];
+        str_addf(out, "%s%s%s %s\n", d->host_path,
+                 strcmp(d->host_path, d->container_path) ? " as " : "",
+                 strcmp(d->host_path, d->container_path) ? d->container_path
+                                                         : "",
+                 d->permissions);
     }
-    for (size_t i = 0; newest && i < newest->made->config->n_envs; i++)
-        if (strcmp(newest->made->config->envs[i]->key, key) == 0)
-            (void)snprintf(ret_value, size, "%s",
-                           newest->made->config->envs[i]->value);
-    pthread_mutex_unlock(&s->lock);
 }
 
 void cardserver_take(struct cardserver *s, const struct cardserver_times *times)
