@@ -59,40 +59,58 @@ static LOCKED int read_asked(const struct place *at, const struct pod_entry *e,
 
 /* --- who has them ----------------------------------------------------------- */
 
-/* Also one that may run: it is not known yet what an earlier run of this
- * program started. */
-static LOCKED bool has_devices(const struct pod_entry *e)
+/* It runs, or may: it is not known yet what an earlier run of this program
+ * started. */
+static LOCKED bool may_live(const struct pod_entry *e)
 {
     const struct machine *m = &e->m;
-    bool has = !pod_entry_is_over(e) && e->has_devices;
-    has |= machine_found_lives(&m->found);
-    has |= !m->listed && (e->intent->attempt > 0 || !e->met);
-    return has && e->spec && e->spec->devices.text[0] &&
-           e->intent->state != ACT_GONE;
+    return e->intent->state != ACT_GONE &&
+           (machine_found_lives(&m->found) ||
+            (!m->listed && (e->intent->attempt > 0 || !e->met)));
 }
 
-/* How many others have that set; `out` names some. */
+static LOCKED bool has_devices(const struct pod_entry *e)
+{
+    bool given = !pod_entry_is_over(e) && e->has_devices &&
+                 e->intent->state != ACT_GONE;
+    return e->spec && e->spec->devices.text[0] && (given || may_live(e));
+}
+
+static LOCKED void name_pod(const struct pod_entry *e, size_t n,
+                            struct str *out)
+{
+    if (n < NAMED_MAX)
+        str_addf(out, "%s%s/%.64s", n == 0 ? "" : ", ", e->intent->namespace,
+                 e->intent->name);
+    else if (n == NAMED_MAX)
+        str_add(out, ", …");
+}
+
+/* How many others have that set; `out` names some.  Of pods that cannot be
+ * read, or are not written down, nobody knows: SIZE_MAX.  They end, or somebody
+ * is told. */
 static LOCKED size_t count_others(const struct place *at,
                                   const struct pod_entry *e, const char *name,
                                   struct str *out)
 {
     size_t n = 0;
+    bool unknown = false;
     for (size_t i = 0; i < at->a->n_entries; i++) {
         const struct pod_entry *other = at->a->entries[i];
-        if (other == e || !pod_entry_is_on(other, at) || !has_devices(other) ||
-            !device_sets_have(other->spec->devices.text, name))
+        if (other == e || !pod_entry_is_on(other, at) ||
+            pod_entry_is_helper(other))
             continue;
-        if (n++ < NAMED_MAX)
-            str_addf(out, "%s%s/%.64s", n == 1 ? "" : ", ",
-                     other->intent->namespace, other->intent->name);
+        bool unread = !other->spec && may_live(other);
+        unknown |= unread;
+        if (unread || (has_devices(other) &&
+                       device_sets_have(other->spec->devices.text, name)))
+            name_pod(other, n++, out);
     }
-    if (n > NAMED_MAX)
-        str_add(out, ", …");
-    /* whatever it is, it ends, or somebody is told */
-    size_t unknown = at->n_spared_running + orphans_run(&at->orphans);
-    if (unknown > 0)
+    if (at->n_spared_running + orphans_run(&at->orphans) > 0) {
+        unknown = true;
         str_addf(out, "%spods that are not written down", n == 0 ? "" : ", ");
-    return unknown > 0 ? SIZE_MAX : n;
+    }
+    return unknown ? SIZE_MAX : n;
 }
 
 static LOCKED int take_all(struct place *at, struct pod_entry *e,
@@ -106,10 +124,10 @@ static LOCKED int take_all(struct place *at, struct pod_entry *e,
             continue;
         return error_set(err, EBUSY,
                          "the devices \"%s\" of %s are for at most %u pod%s at "
-                         "one time (share in the card file), and %s %s them",
+                         "one time (share in the card file), and are held by "
+                         "%s",
                          set->name, at->desc.name, set->share,
-                         set->share == 1 ? "" : "s", str_text(&who),
-                         set->share == 1 ? "has" : "have");
+                         set->share == 1 ? "" : "s", str_text(&who));
     }
     e->has_devices = true;
     return 0;
@@ -133,6 +151,8 @@ struct finding {
     struct arena *arena;
     const char **list; /* DEVICES_MAX */
     size_t n;
+    bool unheard; /* no answer came, which says nothing of the devices */
+    const char *unsought; /* a pattern, for which there is no helper; NULL */
 };
 
 static int keep(struct finding *f, const char *path, size_t size,
@@ -177,15 +197,14 @@ static int seek(struct finding *f, const struct act_device_set *set,
     for (size_t i = 0; i < set->n_globs; i++)
         if (has_patterns(set->globs[i]))
             helper_args_add(&args, set->globs[i]);
-    if (args.n > 3) {
+    if (args.n > 3)
         e = f->helper[0] ? helper_run(f->c->cri, f->helper, &args, &exec, err)
-                         : error_set(err, EAGAIN,
-                                     "Biga's helper, which looks for \"%s\", "
-                                     "does not run on %s",
-                                     args.argv[3], f->c->place.name);
-        if (e == 0)
-            e = read_paths(f, str_text(&exec.out), err);
-    }
+                         : -ENOENT;
+    if (e == -ENOENT)
+        f->unsought = args.argv[3];
+    f->unheard = e < 0 && exec.exit_code == 0;
+    if (e == 0 && args.n > 3)
+        e = read_paths(f, str_text(&exec.out), err);
     cri_exec_fini(&exec);
     helper_args_fini(&args);
     return e;
@@ -231,69 +250,94 @@ static int find_all(struct place *at, const struct connection *c,
     return e;
 }
 
-int card_devices_find(struct place *at, const struct connection *c,
-                      const struct pod_entry *e, struct arena *arena,
-                      struct cri_container_config *config, struct error *err)
+/* There is no helper: true when there will be none. */
+static bool explain_helper(struct actuator *a, const struct pod_entry *e,
+                           const struct finding *f, struct machine_result *r,
+                           struct error *err)
+{
+    act_lock(a);
+    bool none = !a->helper_image || helper_is_given_up(a, e);
+    act_unlock(a);
+    r->waits = !none;
+    r->reason = none ? "HelperMissing" : "WaitsForHelper";
+    r->e = error_set(err, none ? ENODEV : EAGAIN,
+                     "Biga's helper, which looks for the devices \"%s\", does "
+                     "not run on %s%s%s",
+                     f->unsought, f->c->place.name,
+                     !none             ? " yet"
+                     : a->helper_image ? ": import there the image "
+                                       : ": give the advertiser its image",
+                     none && a->helper_image ? a->helper_image : "");
+    return none;
+}
+
+/* As card_devices_find() says; true: there will be no helper. */
+static bool find(struct place *at, const struct connection *c,
+                 const struct pod_entry *e, struct arena *arena,
+                 struct cri_container_config *config, struct machine_result *r,
+                 struct error *err)
 {
     struct asked asked;
-    struct finding found;
+    struct finding found = {0};
     act_lock(at->a);
-    int r = read_asked(at, e, &asked, err);
+    r->e = read_asked(at, e, &asked, err);
     act_unlock(at->a);
-    if (r < 0 || asked.n == 0)
-        return r;
-    r = find_all(at, c, &asked, arena, &found, err);
-    if (r == 0) {
-        config->devices = found.list;
-        config->n_devices = found.n;
-    }
-    return r;
+    if (r->e == 0 && asked.n > 0)
+        r->e = find_all(at, c, &asked, arena, &found, err);
+    config->devices = found.list;
+    config->n_devices = found.n;
+    if (found.unsought)
+        return explain_helper(at->a, e, &found, r, err);
+    if (r->e < 0 && !found.unheard)
+        r->reason = "NoDevices";
+    return false;
+}
+
+void card_devices_find(struct place *at, const struct connection *c,
+                       const struct pod_entry *e, struct arena *arena,
+                       struct cri_container_config *config,
+                       struct machine_result *r, struct error *err)
+{
+    (void)find(at, c, e, arena, config, r, err);
 }
 
 /* --- before the pod begins -------------------------------------------------- */
 
-static void take_known(struct place *at, const struct connection *c,
-                       struct pod_entry *e, const struct asked *asked,
-                       struct machine_result *r, struct error *err)
-{
-    struct arena arena = {0};
-    struct finding found;
-    act_lock(at->a);
-    r->e = at->swept
-               ? take_all(at, e, asked, err)
-               : error_set(err, EBUSY, "it is not known yet what runs on %s",
-                           at->desc.name);
-    act_unlock(at->a);
-    if (r->e < 0) {
-        r->reason = "DevicesInUse";
-        r->waits = true;
-        return;
-    }
-    r->e = find_all(at, c, asked, &arena, &found, err);
-    arena_fini(&arena);
-    if (r->e == -EAGAIN) {
-        act_lock(at->a);
-        r->permanent = !at->a->helper_image;
-        act_unlock(at->a);
-        r->reason = r->permanent ? "HelperMissing" : "WaitsForHelper";
-        r->waits = !r->permanent;
-    } else if (r->e < 0) {
-        r->reason = "NoDevices";
-    }
-}
-
-void card_devices_take(struct place *at, const struct connection *c,
-                       struct pod_entry *e, struct machine_result *r,
-                       struct error *err)
+static LOCKED void take(struct place *at, struct pod_entry *e,
+                        struct machine_result *r, struct error *err)
 {
     struct asked asked;
-    act_lock(at->a);
     r->e = read_asked(at, e, &asked, err);
-    act_unlock(at->a);
     if (r->e < 0) {
         r->reason = "NoDevices";
         r->permanent = true;
-    } else if (asked.n > 0) {
-        take_known(at, c, e, &asked, r, err);
+        return;
     }
+    if (asked.n > 0)
+        r->e = at->swept ? take_all(at, e, &asked, err)
+                         : error_set(err, EBUSY,
+                                     "it is not known yet what runs on %s",
+                                     at->desc.name);
+    if (r->e < 0) {
+        r->reason = "DevicesInUse";
+        r->waits = true;
+    }
+}
+
+void card_devices_take(struct place *at, struct pod_entry *e,
+                       struct machine_result *r, struct error *err)
+{
+    act_lock(at->a);
+    take(at, e, r, err);
+    act_unlock(at->a);
+}
+
+void card_devices_seek(struct place *at, const struct connection *c,
+                       struct pod_entry *e, struct machine_result *r,
+                       struct error *err)
+{
+    struct arena arena = {0};
+    struct cri_container_config config = {0};
+    r->permanent = find(at, c, e, &arena, &config, r, err);
+    arena_fini(&arena);
 }

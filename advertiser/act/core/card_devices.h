@@ -8,17 +8,23 @@
 
 /* As MACHINE_PREPARE wants it: the sets that the pod asks for are its own until
  * it is over.  The result is in `r`. */
-void card_devices_take(struct place *at, const struct connection *c,
+void card_devices_take(struct place *at, struct pod_entry *e,
+                       struct machine_result *r, struct error *err)
+    EXCLUDES(act_state);
+/* The same: does the card, as it was prepared, have them? */
+void card_devices_seek(struct place *at, const struct connection *c,
                        struct pod_entry *e, struct machine_result *r,
                        struct error *err) EXCLUDES(act_state);
 /* After each step of a pod: when it does not have them any more, those that wait
  * for them try again. */
 void card_devices_note_use(struct place *at, struct pod_entry *e)
     REQUIRES(act_state);
-/* Give a container of the pod its devices; they live in the arena. */
-int card_devices_find(struct place *at, const struct connection *c,
-                      const struct pod_entry *e, struct arena *arena,
-                      struct cri_container_config *config, struct error *err)
+/* Give a container of the pod its devices, as MACHINE_CREATE wants it; they
+ * live in the arena. */
+void card_devices_find(struct place *at, const struct connection *c,
+                       const struct pod_entry *e, struct arena *arena,
+                       struct cri_container_config *config,
+                       struct machine_result *r, struct error *err)
     EXCLUDES(act_state);
 
 #endif

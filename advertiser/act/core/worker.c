@@ -118,22 +118,22 @@ static int own_address(struct worker *w,
     return e;
 }
 
-static int create(struct worker *w, struct pod_entry *e,
-                  const struct machine_step *step, char ret_id[CRI_ID_MAX + 1],
-                  struct error *err)
+static void create(struct worker *w, struct pod_entry *e,
+                   const struct machine_step *step, struct machine_result *r,
+                   char ret_id[CRI_ID_MAX + 1], struct error *err)
 {
     cleanup_config struct config_sandbox sandbox;
     struct cri_container_config config;
     config_sandbox(w->p->a, e, step->sandbox_attempt, &sandbox);
     char own[GRPC_ADDRESS_MAX];
     config_container(w->p->a, e, step->unit, step->attempt, &sandbox, &config);
-    int r = own_address(w, &config, own, err);
+    r->e = own_address(w, &config, own, err);
     config_set_peer(&config, own, &sandbox);
-    if (r == 0)
-        r = card_devices_find(w->p, &w->c, e, &sandbox.arena, &config, err);
-    return r < 0 ? r
-                 : cri_create_container(w->c.cri, step->sandbox_id, &config,
-                                        &sandbox.cri, CALL_MS, ret_id, err);
+    if (r->e == 0)
+        card_devices_find(w->p, &w->c, e, &sandbox.arena, &config, r, err);
+    if (r->e == 0)
+        r->e = cri_create_container(w->c.cri, step->sandbox_id, &config,
+                                    &sandbox.cri, CALL_MS, ret_id, err);
 }
 
 static int look(struct worker *w, const struct machine_step *step,
@@ -198,9 +198,11 @@ static void prepare(struct worker *w, struct pod_entry *e,
         r->reason = "NotAllowed";
         return;
     }
-    card_devices_take(w->p, &w->c, e, r, err);
+    card_devices_take(w->p, e, r, err);
     if (r->e == 0)
         card_setup_run(w->p, &w->c.place, e, r, err);
+    if (r->e == 0)
+        card_devices_seek(w->p, &w->c, e, r, err);
     if (r->e == 0)
         deliver_files(w->p, &w->c, e, r, err);
 }
@@ -233,7 +235,7 @@ static void do_step(struct worker *w, struct pod_entry *e,
         r->e = run_sandbox(w, e, step, d->id, err);
         break;
     case MACHINE_CREATE:
-        r->e = create(w, e, step, d->id, err);
+        create(w, e, step, r, d->id, err);
         break;
     case MACHINE_START:
         r->e = cri_start_container(w->c.cri, step->id, CALL_MS, err);

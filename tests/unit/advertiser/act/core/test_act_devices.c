@@ -2,8 +2,11 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "advertiser/act/core/actuator.h"
+#include "advertiser/act/core/pod_table.h"
+#include "advertiser/act/core/state.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "tests/lib/card/actrig.h"
@@ -28,7 +31,7 @@ static void begin(void)
     add_set("many", 1, "/dev/uio*");
 }
 
-static void want(const char *name, const char *sets)
+static void want_after(const char *name, const char *sets, const char *hook)
 {
     struct error err = {0};
     cleanup_free char *spec = xasprintf(
@@ -44,8 +47,22 @@ static void want(const char *name, const char *sets)
                                 .owner = "extender",
                                 .spec = spec,
                                 .spec_size = strlen(spec),
+                                .hook = hook,
                                 .sriov_vfs = -1};
     cr_assert_eq(actuator_want(r.a, &pod, &err), 0, "%s", err.text);
+}
+
+static void want(const char *name, const char *sets)
+{
+    want_after(name, sets, NULL);
+}
+
+/* What the newest container was given. */
+static void expect_devices(const char *lines)
+{
+    cleanup_str struct str out = STR_INIT(4096);
+    cardserver_devices(r.cards[0], &out);
+    cr_expect_str_eq(str_text(&out), lines);
 }
 
 static void end(const char *name)
@@ -87,7 +104,7 @@ Test(act_devices, no_more_pods_have_a_set_than_may)
     expect_reason("s", "DevicesInUse", "at most 1 pod at");
     end("y");
     cr_assert(actrig_reach(&r, "z", ACT_RUNNING));
-    expect_reason("s", "DevicesInUse", "lab/x has them");
+    expect_reason("s", "DevicesInUse", "held by lab/x");
     end("x");
     cr_assert(actrig_reach(&r, "s", ACT_RUNNING));
     actrig_fini(&r);
@@ -142,14 +159,108 @@ static void ask_helper(const char *answer, const char *reason, const char *text)
     actrig_fini(&r);
 }
 
-Test(act_devices, what_the_helper_finds_is_given)
+/* A card whose helper finds two. */
+static void begin_helped(void)
 {
     begin();
     r.config.helper_image = "biga-card:1";
     cardserver_exec(r.cards[0], 0, "/dev/uio0\n/dev/uio1\n", "");
+}
+
+Test(act_devices, what_the_helper_finds_is_given)
+{
+    begin_helped();
+    actrig_open(&r);
+    want("x", "many,rdma");
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    expect_devices("/dev/uio0 rw\n/dev/uio1 rw\n/dev/uverbs0 rw\n");
+    want("y", "snap");
+    cr_assert(actrig_reach(&r, "y", ACT_RUNNING));
+    expect_devices("/dev/uio0 rw\n");
+    want("z", "");
+    cr_assert(actrig_reach(&r, "z", ACT_RUNNING));
+    expect_devices("");
+    actrig_fini(&r);
+}
+
+/* A container that ended is made anew, with the devices that there are then. */
+Test(act_devices, a_container_that_comes_back_waits_for_its_devices)
+{
+    begin_helped();
     actrig_open(&r);
     want("x", "many");
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    cardserver_exec(r.cards[0], 0, "", "");
+    cr_assert_eq(cardserver_exit(r.cards[0], "x"), 1);
+    expect_reason("x", "NoDevices", "none of the devices \"many\"");
+    cardserver_exec(r.cards[0], 0, "/dev/uio7\n", "");
+    cr_assert(actrig_live(&r, 0, "x", 2));
+    expect_devices("/dev/uio7 rw\n");
+    /* the helper is gone, as after a reboot of the card */
+    cardserver_fail(r.cards[0], "ExecSync", GRPC_NOT_FOUND, 1);
+    cr_assert_eq(cardserver_exit(r.cards[0], "x"), 1);
+    expect_reason("x", "WaitsForHelper", "not run on card-0 yet");
+    cr_assert(actrig_live(&r, 0, "x", 2));
+    actrig_fini(&r);
+}
+
+Test(act_devices, a_card_that_is_silent_says_nothing_of_devices)
+{
+    begin_helped();
+    actrig_open(&r);
+    cardserver_fail(r.cards[0], "ExecSync", GRPC_UNAVAILABLE, 1);
+    want("x", "many");
+    expect_reason("x", "CardSilent", "");
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    actrig_fini(&r);
+}
+
+Test(act_devices, a_helper_that_has_failed_is_not_waited_for)
+{
+    begin_helped();
+    cardserver_fail(r.cards[0], "RunPodSandbox", GRPC_UNKNOWN, 1000);
+    actrig_open(&r);
+    want("x", "many");
+    cr_assert(actrig_reach(&r, "x", ACT_FAILED));
+    expect_reason("x", "HelperMissing", "import there the image biga-card:1");
+    actrig_fini(&r);
+}
+
+/* A hook may make what is looked for. */
+Test(act_devices, they_are_looked_for_once_the_card_was_prepared)
+{
+    begin_helped();
+    cardserver_exec(r.cards[0], 0, "", "");
+    r.config.hooks_dir = r.dir;
+    (void)snprintf(r.places[0].pci, sizeof r.places[0].pci, "0000:17:00.0");
+    cleanup_free char *path = xasprintf("%s/h", r.dir);
+    FILE *hook = fopen(path, "we");
+    cr_assert(hook);
+    (void)fputs("#!/bin/sh\nexit 3\n", hook);
+    cr_assert_eq(fclose(hook), 0);
+    cr_assert_eq(chmod(path, 0755), 0);
+    actrig_open(&r);
+    want_after("x", "many", "h");
+    expect_reason("x", "HookFailed", "");
+    actrig_fini(&r);
+}
+
+/* One of an earlier version, which cannot be read any more. */
+Test(act_devices, a_pod_that_cannot_be_read_may_have_any)
+{
+    begin();
+    actrig_open(&r);
+    want("x", "rdma");
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    act_lock(r.a);
+    struct pod_entry *x = pod_entry_by_uid(r.a, "x");
+    struct podspec *spec = steal(&x->spec);
+    act_unlock(r.a);
+    want("y", "rdma,snap");
+    expect_reason("y", "DevicesInUse", "held by lab/x");
+    end("x");
+    cr_assert(actrig_reach(&r, "y", ACT_RUNNING));
+    podspec_destroy(spec);
     actrig_fini(&r);
 }
 
