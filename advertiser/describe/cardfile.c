@@ -223,12 +223,86 @@ static int globs_read(struct cardfile *file, const cJSON *json,
     return 0;
 }
 
+static int hugepages_read(const cJSON *json, const char *path,
+                          struct cardfile_set *set, struct error *err)
+{
+    const cJSON *m;
+    cJSON_ArrayForEach(m, json)
+    {
+        const char *text = cJSON_GetStringValue(m);
+        uint64_t page, bytes;
+        if (!hugepages_page_parse(m->string, &page))
+            return error_set(err, EINVAL,
+                             "%s: has \"%.48s\", must be sizes of pages, such "
+                             "as 2Mi or 1Gi",
+                             path, m->string);
+        if (!text || !hugepages_amount_parse(text, page, &bytes))
+            return error_set(err, EINVAL,
+                             "%s.%s: is %s%.48s%s, must be whole pages, such "
+                             "as \"512Mi\" or \"4Gi\"",
+                             path, m->string, text ? "\"" : "no text",
+                             text ? text : "", text ? "\"" : "");
+        if (!hugepages_add(&set->hugepages, page, bytes))
+            return error_set(err, EINVAL, "%s: has more than %d sizes of pages",
+                             path, HUGEPAGES_SIZES_MAX);
+    }
+    return 0;
+}
+
+static int capabilities_read(const cJSON *json, const char *path,
+                             struct cardfile_set *set, struct error *err)
+{
+    const cJSON *m;
+    cJSON_ArrayForEach(m, json)
+    {
+        const char *text = cJSON_GetStringValue(m);
+        if (!text || strcmp(text, "IPC_LOCK") != 0)
+            return error_set(
+                err, EINVAL,
+                "%s: has %s%.48s%s, must be \"IPC_LOCK\": whatever "
+                "else pods may have is for --allow to say",
+                path, text ? "\"" : "no text", text ? text : "",
+                text ? "\"" : "");
+        set->ipc_lock = true;
+    }
+    return 0;
+}
+
+static int set_object_read(struct cardfile *file, const cJSON *json,
+                           const char *path, struct cardfile_set *set,
+                           struct error *err)
+{
+    char sub[READER_PATH_MAX];
+    struct reader r;
+    reader_init(&r, json, path, err);
+    const cJSON *pages = reader_opt_object(&r, "hugepages");
+    const cJSON *rights = reader_opt_array(&r, "capabilities", 1);
+    const cJSON *paths = pages || rights
+                             ? reader_opt_array(&r, "paths", CARDFILE_GLOBS_MAX)
+                             : reader_array(&r, "paths", CARDFILE_GLOBS_MAX);
+    set->share = (uint32_t)reader_opt_int(&r, "share", 1, CARDFILE_SHARE_MAX,
+                                          1);
+    if (reader_finish_strict(&r) < 0)
+        return -EINVAL;
+    reader_path(&r, "hugepages", -1, sub);
+    int rc = hugepages_read(pages, sub, set, err);
+    if (rc == 0) {
+        reader_path(&r, "capabilities", -1, sub);
+        rc = capabilities_read(rights, sub, set, err);
+    }
+    if (rc == 0 && paths) {
+        reader_path(&r, "paths", -1, sub);
+        rc = globs_read(file, paths, sub, set, err);
+    }
+    if (rc == 0 && set->n_globs + set->hugepages.n + set->ipc_lock == 0)
+        return error_set(err, EINVAL, "%s: must give something", path);
+    return rc;
+}
+
 /* A list of paths, or an object with more. */
 static int set_read(struct cardfile *file, const cJSON *json, const char *path,
                     struct cardfile_set *set, struct error *err)
 {
-    char sub[READER_PATH_MAX];
-    struct reader r;
     set->share = 1;
     if (cJSON_IsArray(json))
         return globs_read(file, json, path, set, err);
@@ -237,14 +311,7 @@ static int set_read(struct cardfile *file, const cJSON *json, const char *path,
                          "%s: must be a list of paths, or an object with paths "
                          "and share",
                          path);
-    reader_init(&r, json, path, err);
-    const cJSON *paths = reader_array(&r, "paths", CARDFILE_GLOBS_MAX);
-    set->share = (uint32_t)reader_opt_int(&r, "share", 1, CARDFILE_SHARE_MAX,
-                                          1);
-    if (reader_finish_strict(&r) < 0)
-        return -EINVAL;
-    reader_path(&r, "paths", -1, sub);
-    return globs_read(file, paths, sub, set, err);
+    return set_object_read(file, json, path, set, err);
 }
 
 static int sets_read(struct cardfile *file, const cJSON *json, const char *path,

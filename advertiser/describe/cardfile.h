@@ -23,6 +23,7 @@
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "model/topo/device_set.h"
+#include "model/topo/hugepages.h"
 #include "model/topo/topo.h"
 
 enum {
@@ -43,6 +44,8 @@ struct cardfile_set {
     size_t n_globs;
     const char *globs[CARDFILE_GLOBS_MAX]; /* "/dev/…" of the card, where *, ?
                                             * and [a-f] are patterns */
+    struct hugepages hugepages; /* the most that a pod with the set may use */
+    bool ipc_lock; /* its containers may have the capability IPC_LOCK */
 };
 
 /* What to match; of the PCI device that a function belongs to. */

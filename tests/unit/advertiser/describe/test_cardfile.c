@@ -235,6 +235,22 @@ Test(cardfile, every_error_names_the_path)
         expect_refusal(cases[i].json, cases[i].text);
 }
 
+Test(cardfile, sets_of_devices_may_give_huge_pages_and_memory_locks)
+{
+    cleanup_with(cardfile) struct cardfile *file = parsed(
+        "{\"cards\":[{\"match\":{\"id\":\"15b3:a2dc\"},\"devices\":{"
+        "\"rdma\":{\"paths\":[\"/dev/x\"],\"capabilities\":[\"IPC_LOCK\"]},"
+        "\"huge\":{\"hugepages\":{\"2Mi\":\"512Mi\",\"1Gi\":\"4Gi\"},"
+        "\"share\":3}}}]}");
+    struct cardfile_card c = found(file, "0000:17:00.0", 0xa2dc, "");
+    cr_assert_eq(c.n_sets, 2u);
+    cr_expect(c.sets[0].ipc_lock && c.sets[0].hugepages.n == 0);
+    cr_expect(!c.sets[1].ipc_lock && c.sets[1].n_globs == 0);
+    cr_expect_eq(c.sets[1].share, 3u);
+    cr_expect_eq(hugepages_of(&c.sets[1].hugepages, 2 << 20), 512u << 20);
+    cr_expect_eq(hugepages_of(&c.sets[1].hugepages, 1 << 30), 4ULL << 30);
+}
+
 Test(cardfile, errors_of_devices_name_the_path)
 {
     static const struct {
@@ -269,6 +285,23 @@ Test(cardfile, errors_of_devices_name_the_path)
              "\"f\":[\"/dev/x\"],\"g\":[\"/dev/x\"],\"h\":[\"/dev/x\"],"
              "\"i\":[\"/dev/x\"]}"),
          "cards[0].devices: has more than 8 sets"},
+        {ONE("\"devices\":{\"a\":{\"hugepages\":{\"2MB\":\"4Mi\"}}}"),
+         "cards[0].devices.a.hugepages: has \"2MB\", must be sizes of pages"},
+        {ONE("\"devices\":{\"a\":{\"hugepages\":{\"2Mi\":\"3Mi\"}}}"),
+         "cards[0].devices.a.hugepages.2Mi: is \"3Mi\", must be whole pages"},
+        {ONE("\"devices\":{\"a\":{\"hugepages\":{\"2Mi\":4}}}"),
+         "cards[0].devices.a.hugepages.2Mi: is no text"},
+        {ONE("\"devices\":{\"a\":{\"hugepages\":{\"4Ki\":\"1Mi\",\"2Mi\":"
+             "\"2Mi\",\"8Mi\":\"8Mi\",\"1Gi\":\"1Gi\",\"2Gi\":\"2Gi\"}}}"),
+         "cards[0].devices.a.hugepages: has more than 4 sizes"},
+        {ONE("\"devices\":{\"a\":{\"hugepages\":[]}}"),
+         "cards[0].devices.a.hugepages: must be an object"},
+        {ONE("\"devices\":{\"a\":{\"capabilities\":[\"SYS_ADMIN\"]}}"),
+         "a.capabilities: has \"SYS_ADMIN\", must be \"IPC_LOCK\""},
+        {ONE("\"devices\":{\"a\":{\"capabilities\":[true]}}"),
+         "cards[0].devices.a.capabilities: has no text"},
+        {ONE("\"devices\":{\"a\":{\"capabilities\":[],\"share\":2}}"),
+         "cards[0].devices.a: must give something"},
         {ONE("\"exclude\":true,\"devices\":{\"a\":[\"/dev/x\"]}"),
          "excludes a card and describes"},
         {ONE("\"cores\":1,\"cores\":2"), "duplicate key"},
