@@ -11,6 +11,11 @@ struct cri_mount {
                   * other way round; its mount has to be shared there */
 };
 
+struct cri_hugepages {
+    const char *page_size; /* "2MB" */
+    uint64_t limit;        /* bytes */
+};
+
 struct cri_container_config {
     const char *name, *image;
     uint32_t attempt;
@@ -27,6 +32,8 @@ struct cri_container_config {
     /* linux resources; 0 or "": not limited */
     int64_t cpu_period, cpu_quota, cpu_shares, memory_limit, oom_score_adj;
     const char *cpuset_cpus, *cpuset_mems;
+    const struct cri_hugepages *hugepages; /* other sizes are not limited */
+    size_t n_hugepages;
     /* security context */
     int64_t run_as_user, run_as_group; /* -1 the image's */
     bool read_only_root, no_new_privileges, privileged;

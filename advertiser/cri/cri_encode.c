@@ -96,6 +96,21 @@ cri_encode_sandbox(struct arena *a, const struct cri_sandbox_config *config)
     return s;
 }
 
+static Cri__HugepageLimit **
+encode_hugepages(struct arena *a, const struct cri_container_config *config)
+{
+    if (config->n_hugepages == 0)
+        return NULL;
+    Cri__HugepageLimit **list =
+        arena_alloc(a, config->n_hugepages * sizeof(Cri__HugepageLimit *));
+    for (size_t i = 0; i < config->n_hugepages; i++) {
+        list[i] = NEW(a, Cri__HugepageLimit, CRI__HUGEPAGE_LIMIT__INIT);
+        list[i]->page_size = cri_encode_text(config->hugepages[i].page_size);
+        list[i]->limit = config->hugepages[i].limit;
+    }
+    return list;
+}
+
 static Cri__LinuxContainerResources *
 encode_resources(struct arena *a, const struct cri_container_config *config)
 {
@@ -108,6 +123,8 @@ encode_resources(struct arena *a, const struct cri_container_config *config)
     r->oom_score_adj = config->oom_score_adj;
     r->cpuset_cpus = cri_encode_text(config->cpuset_cpus);
     r->cpuset_mems = cri_encode_text(config->cpuset_mems);
+    r->n_hugepage_limits = config->n_hugepages;
+    r->hugepage_limits = encode_hugepages(a, config);
     return r;
 }
 
