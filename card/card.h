@@ -118,6 +118,9 @@ int card_files(const char *dir, const char *pad, int argc,
                const char *const *argv, struct error *err);
 int card_memory(const char *dir, int argc, const char *const *argv,
                 struct error *err);
+/* The same below `dir` of a hugetlbfs whose pages have so many bytes. */
+int card_hugepages(const char *mount, uint64_t page, const char *dir, int argc,
+                   const char *const *argv, struct error *err);
 struct card_given {
     size_t size;   /* bytes that were written */
     uint64_t next; /* where to go on */

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/file.h>
@@ -216,4 +217,22 @@ int card_memory(const char *dir, int argc, const char *const *argv,
                          "tmpfs",
                          dir);
     return write_list(top, argc, argv, &none, err);
+}
+
+int card_hugepages(const char *mount, uint64_t page, const char *dir, int argc,
+                   const char *const *argv, struct error *err)
+{
+    struct statfs fs;
+    struct pad none = {0};
+    int rc = check_list(argc, argv, true, err);
+    if (rc)
+        return rc;
+    if (statfs(mount, &fs) != 0 || fs.f_type != HUGETLBFS_MAGIC ||
+        (uint64_t)fs.f_bsize != page)
+        return error_set(err, EMEDIUMTYPE,
+                         "no hugetlbfs with pages of %" PRIu64
+                         " bytes is mounted there",
+                         page);
+    cleanup_fd int top = open_locked(dir, err);
+    return top < 0 ? top : write_list(top, argc, argv, &none, err);
 }

@@ -24,6 +24,8 @@ static int usage(void)
                   "       biga-card pad DIR SIZE\n"
                   "       biga-card files DIR PAD {NAME MODE N PIECE...}...\n"
                   "       biga-card memory DIR {NAME dMODE 0}...\n"
+                  "       biga-card hugepages MOUNT PAGE DIR {NAME dMODE "
+                  "0}...\n"
                   "       biga-card log PATH OFFSET MAX\n"
                   "       biga-card tail PATH MAX\n"
                   "       biga-card follow DIR GEN SEQ START WAIT LINGER "
@@ -89,6 +91,17 @@ static int do_files(const char *word, int argc, const char *const *argv)
     return rc ? fail(&err) : 0;
 }
 
+static int do_hugepages(int argc, const char *const *argv)
+{
+    uint64_t page;
+    struct error err;
+    if (!number_read(argv[1], INT64_MAX, &page))
+        return usage();
+    return card_hugepages(argv[0], page, argv[2], argc - 3, argv + 3, &err)
+               ? fail(&err)
+               : 0;
+}
+
 /* Each is tried, whatever became of those before. */
 static int do_remove(int argc, char *const *argv)
 {
@@ -148,6 +161,8 @@ int main(int argc, char **argv)
     if ((argc >= 4 && strcmp(word, "files") == 0) ||
         (argc >= 3 && strcmp(word, "memory") == 0))
         return do_files(word, argc - 2, (const char *const *)(argv + 2));
+    if (argc >= 5 && strcmp(word, "hugepages") == 0)
+        return do_hugepages(argc - 2, (const char *const *)(argv + 2));
     if (argc == 5 && strcmp(word, "log") == 0)
         return do_log(argv[2], argv[3], argv[4]);
     if (argc == 4 && strcmp(word, "tail") == 0)

@@ -3,7 +3,9 @@
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -248,6 +250,36 @@ Test(card, a_pad_hides_what_is_written_and_is_used_once)
     str_fini(&hidden[0]);
     str_fini(&hidden[1]);
     (void)card_remove(dir, &err);
+}
+
+Test(card, huge_pages_are_of_the_size_asked_for)
+{
+    static const char *const folder[] = {"v", "d777", "0"};
+    static const char *const file[] = {"v", "644", "0"};
+    struct stat st;
+    char *top = tmpdir_create();
+    cleanup_free char *dir = xasprintf("%s/biga/u", top);
+    cleanup_free char *made = xasprintf("%s/v", dir);
+    cr_expect_eq(card_hugepages(top, 2 << 20, dir, 3, folder, &err),
+                 -EMEDIUMTYPE);
+    cr_expect(strstr(err.text, "pages of 2097152 bytes"), "%s", err.text);
+    cr_expect_eq(card_hugepages("/none", 2 << 20, dir, 3, folder, &err),
+                 -EMEDIUMTYPE);
+    if (unshare(CLONE_NEWNS) == 0 &&
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+        mount("none", top, "hugetlbfs", 0, "pagesize=2M") == 0) {
+        cr_expect_eq(card_hugepages(top, 1 << 30, dir, 3, folder, &err),
+                     -EMEDIUMTYPE);
+        cr_expect_eq(card_hugepages(top, 2 << 20, dir, 3, file, &err), -EINVAL);
+        cr_expect_eq(card_hugepages(top, 2 << 20, dir, 3, folder, &err), 0,
+                     "%s", err.text);
+        cr_assert_eq(stat(made, &st), 0);
+        cr_expect_eq(st.st_mode & 07777, 0777u);
+        cr_expect_eq(card_remove(dir, &err), 0, "%s", err.text);
+        cr_expect_neq(stat(dir, &st), 0);
+        (void)umount(top);
+    }
+    tmpdir_remove(top);
 }
 
 Test(card, memory_is_memory)
