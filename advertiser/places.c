@@ -19,6 +19,8 @@ static void sets_fill(struct act_place *p, const struct cardfile_card *card)
         struct act_device_set *to = &p->sets[p->n_sets++];
         COPY(to->name, from->name);
         to->share = from->share;
+        to->hugepages = from->hugepages;
+        to->ipc_lock = from->ipc_lock;
         for (size_t j = 0; j < from->n_globs; j++)
             COPY(to->globs[to->n_globs++], from->globs[j]);
     }

@@ -7,6 +7,26 @@ bool card_is_host(const struct act_place *place)
     return strcmp(place->name, ACT_HOST) == 0;
 }
 
+const struct act_device_set *card_set(const struct act_place *place,
+                                      const char *name)
+{
+    for (size_t i = 0; i < place->n_sets; i++)
+        if (strcmp(place->sets[i].name, name) == 0)
+            return &place->sets[i];
+    return NULL;
+}
+
+void card_sets_hugepages(const struct act_place *place,
+                         struct hugepages *ret_all)
+{
+    struct hugepages all = {.n = 0};
+    for (size_t i = 0; i < place->n_sets; i++)
+        for (size_t k = 0; k < place->sets[i].hugepages.n; k++)
+            (void)hugepages_add(&all, place->sets[i].hugepages.list[k].page,
+                                place->sets[i].hugepages.list[k].bytes);
+    *ret_all = all;
+}
+
 struct grpc_config card_grpc(const struct act_place *place)
 {
     return (struct grpc_config){

@@ -8,6 +8,7 @@
 
 #include "lib/grpc/grpc.h"
 #include "model/topo/device_set.h"
+#include "model/topo/hugepages.h"
 #include "model/topo/topo.h"
 
 enum {
@@ -27,6 +28,8 @@ struct act_device_set {
     size_t n_globs;
     char globs[ACT_GLOBS_MAX][ACT_GLOB_MAX + 1]; /* paths below /dev, also with
                                                   * *, ? and [a-f] */
+    struct hugepages hugepages; /* the most that such a pod may use */
+    bool ipc_lock;              /* its containers may have IPC_LOCK */
 };
 
 #define ACT_HOST "host" /* the name of the place that is the host */
@@ -47,6 +50,12 @@ struct act_place {
     struct act_device_set sets[DEVICE_SETS_MAX];
     size_t n_sets;
 };
+/* NULL: it has no such set. */
+const struct act_device_set *card_set(const struct act_place *place,
+                                      const char *name);
+/* What all of its sets give together. */
+void card_sets_hugepages(const struct act_place *place,
+                         struct hugepages *ret_all);
 /* Its runtime sees our own file system. */
 bool card_is_host(const struct act_place *place);
 /* The configuration of a connection; `place` must outlive it. */

@@ -28,15 +28,6 @@ static bool has_patterns(const char *path)
     return strpbrk(path, ACT_GLOB_CHARS) != NULL;
 }
 
-static const struct act_device_set *find_set(const struct act_place *place,
-                                             const char *name)
-{
-    for (size_t i = 0; i < place->n_sets; i++)
-        if (strcmp(place->sets[i].name, name) == 0)
-            return &place->sets[i];
-    return NULL;
-}
-
 /* -ENODEV when the card does not have one of them. */
 static LOCKED int read_asked(const struct place *at, const struct pod_entry *e,
                              struct asked *ret_asked, struct error *err)
@@ -46,7 +37,7 @@ static LOCKED int read_asked(const struct place *at, const struct pod_entry *e,
     while (*text) {
         char name[DEVICE_SET_NAME_MAX + 1];
         text = device_sets_next(text, name);
-        const struct act_device_set *set = find_set(&at->desc, name);
+        const struct act_device_set *set = card_set(&at->desc, name);
         if (!set)
             return error_set(err, ENODEV,
                              "%s has no devices that are called \"%s\": name "
@@ -220,7 +211,7 @@ static int find_one(struct finding *f, const struct act_device_set *set,
             e = keep(f, set->globs[i], strlen(set->globs[i]), err);
     if (e == 0)
         e = seek(f, set, err);
-    return e == 0 && f->n == before
+    return e == 0 && f->n == before && set->n_globs > 0
                ? error_set(err, ENODEV,
                            "%s has none of the devices \"%s\" (%s%s): see to "
                            "their driver there",

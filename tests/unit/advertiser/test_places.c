@@ -81,7 +81,8 @@ Test(places, have_the_sets_of_devices_of_their_card)
     cleanup_with(cardfile) struct cardfile *cards = cards_of(
         "{\"cards\":[{\"match\":{\"id\":\"15b3:a2d6\"},\"devices\":{"
         "\"rdma\":{\"paths\":[\"/dev/a*\",\"/dev/b\"],\"share\":4},"
-        "\"snap\":[\"/dev/c\"]}}]}");
+        "\"snap\":{\"paths\":[\"/dev/c\"],\"capabilities\":[\"IPC_LOCK\"],"
+        "\"hugepages\":{\"2Mi\":\"8Mi\"}}}}]}");
     struct act_place p[ACT_PLACES_MAX];
     cr_assert_eq(places_of(topo, cards, "", p), 4);
     cr_assert_eq(p[0].n_sets, 2);
@@ -91,6 +92,9 @@ Test(places, have_the_sets_of_devices_of_their_card)
     cr_expect_str_eq(p[0].sets[0].globs[1], "/dev/b");
     cr_expect_str_eq(p[0].sets[1].name, "snap");
     cr_expect_eq(p[0].sets[1].share, 1);
+    cr_expect(p[0].sets[1].ipc_lock && !p[0].sets[0].ipc_lock);
+    cr_expect_eq(hugepages_of(&p[0].sets[1].hugepages, 2 << 20), 8u << 20);
+    cr_expect_eq(p[0].sets[0].hugepages.n, 0);
     cr_expect_eq(p[1].n_sets, 0);
     cr_expect_eq(p[3].n_sets, 0, "the host's devices are none of a card");
 }
