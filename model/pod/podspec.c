@@ -221,9 +221,9 @@ static int read_spec(struct reading *x, const cJSON *json)
     if (cJSON_GetArraySize(containers) == 1)
         podspec_read_own_amounts(x);
     e = podspec_read_containers(x, init, "spec.initContainers", true);
-    return e < 0 ? e
-                 : podspec_read_containers(x, containers, "spec.containers",
-                                           false);
+    if (e == 0)
+        e = podspec_read_containers(x, containers, "spec.containers", false);
+    return e < 0 ? e : podspec_settle_hugepages(x);
 }
 
 static int check_kind(struct reader *r)

@@ -12,6 +12,7 @@
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "model/topo/device_set.h"
+#include "model/topo/hugepages.h"
 
 enum {
     PODSPEC_SIZE_MAX = 1 << 20,  /* bytes of the JSON */
@@ -52,7 +53,8 @@ struct podspec_container {
     size_t n_mounts;
     /* of the card (or the host, for a host pod); 0: not limited */
     uint32_t cpu_request_milli, cpu_limit_milli;
-    uint64_t memory_limit; /* bytes */
+    uint64_t memory_limit;      /* bytes */
+    struct hugepages hugepages; /* of the card; a host pod has none */
     /* security context; -1: the image's user, or group */
     int64_t run_as_user, run_as_group;
     bool run_as_non_root, read_only_root, no_new_privileges, privileged;
@@ -73,7 +75,12 @@ struct podspec_volume {
                         * whose contents are known */
         PODSPEC_EMPTY, /* an emptyDir */
     } kind;
-    bool in_memory; /* emptyDir with medium Memory */
+    enum podspec_medium { /* of an emptyDir */
+                          PODSPEC_DISK,
+                          PODSPEC_MEMORY,
+                          PODSPEC_HUGEPAGES,
+    } medium;
+    uint64_t page; /* of HUGEPAGES: the size of each */
     struct podspec_file *files;
     size_t n_files;
 };
@@ -136,6 +143,9 @@ struct podspec_source {
 int podspec_parse(const char *json, size_t size, const char *node,
                   const struct podspec_source *source,
                   struct podspec **ret_spec, struct error *err);
+
+/* What its containers use of huge pages at one time. */
+void podspec_hugepages(const struct podspec *p, struct hugepages *ret_all);
 
 /* Set a variable of every container (also init); one that the pod sets itself
  * stays as it is.  "$(NAME)" of it in the pod's texts is replaced, too. */

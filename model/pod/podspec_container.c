@@ -42,9 +42,8 @@ static int read_texts(struct reader *r, const char *name, int max,
 
 /* --- resources -------------------------------------------------------------- */
 
-/* A quantity in thousandths; 0 when it is absent. */
-static int64_t amount_of(struct reader *r, const cJSON *list, const char *what,
-                         const char *name)
+int64_t podspec_amount_of(struct reader *r, const cJSON *list, const char *what,
+                          const char *name)
 {
     const cJSON *m = list ? cJSON_GetObjectItemCaseSensitive(list, name) : NULL;
     int64_t milli = 0;
@@ -97,28 +96,22 @@ static int read_resources(struct reading *x, const cJSON *json,
                           const char *path, struct podspec_container *c)
 {
     struct reader r;
-    const cJSON *m;
     if (!members_begin(&r, json, path, &resource_rules, x->err))
         return -EINVAL;
     const cJSON *limits = reader_opt_object(&r, "limits");
     const cJSON *requests = reader_opt_object(&r, "requests");
     struct amounts a = {
-        .limit = amount_of(&r, limits, "limits", "cpu"),
-        .request = amount_of(&r, requests, "requests", "cpu"),
-        .memory = amount_of(&r, limits, "limits", "memory"),
-        .cores = amount_of(&r, limits, "limits", CARD_CORES),
-        .mib = amount_of(&r, limits, "limits", CARD_MIB),
+        .limit = podspec_amount_of(&r, limits, "limits", "cpu"),
+        .request = podspec_amount_of(&r, requests, "requests", "cpu"),
+        .memory = podspec_amount_of(&r, limits, "limits", "memory"),
+        .cores = podspec_amount_of(&r, limits, "limits", CARD_CORES),
+        .mib = podspec_amount_of(&r, limits, "limits", CARD_MIB),
     };
     if (!a.cores)
-        a.cores = amount_of(&r, requests, "requests", CARD_CORES);
+        a.cores = podspec_amount_of(&r, requests, "requests", CARD_CORES);
     if (!a.mib)
-        a.mib = amount_of(&r, requests, "requests", CARD_MIB);
-    cJSON_ArrayForEach(m, limits)
-    {
-        if (strncmp(m->string, "hugepages-", 10) == 0)
-            return reader_fail(&r, "limits", "%.64s: is not given to pods",
-                               m->string);
-    }
+        a.mib = podspec_amount_of(&r, requests, "requests", CARD_MIB);
+    podspec_read_hugepages(x, &r, limits, requests, c);
     if (r.failed)
         return -EINVAL;
     if (a.limit && a.request > a.limit)

@@ -86,6 +86,18 @@ int podspec_read_volumes(struct reading *x, const cJSON *list);
 void podspec_read_own_amounts(struct reading *x);
 int podspec_read_containers(struct reading *x, const cJSON *list,
                             const char *path, bool init);
+/* hugepages-SIZE of a container's resources; fails the reader. */
+void podspec_read_hugepages(const struct reading *x, struct reader *r,
+                            const cJSON *limits, const cJSON *requests,
+                            struct podspec_container *c);
+/* An emptyDir's medium HugePages or HugePages-SIZE; false: it is another. */
+bool podspec_hugepages_medium(const char *text, uint64_t *ret_page);
+/* Give volumes without a size that of the containers; -EINVAL when there is
+ * none, or several, or nobody asks for the size that a volume has. */
+int podspec_settle_hugepages(struct reading *x);
+/* A quantity in thousandths of `list`; 0 when it is absent. */
+int64_t podspec_amount_of(struct reader *r, const cJSON *list, const char *what,
+                          const char *name);
 /* seccompProfile and appArmorProfile of a securityContext. */
 int podspec_read_profiles(struct reader *r, struct error *err);
 int podspec_read_env(struct reading *x, const cJSON *container,

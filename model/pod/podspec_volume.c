@@ -258,10 +258,17 @@ static int fill_projected(struct filling *f, const cJSON *json,
 static int read_empty(struct reading *x, const cJSON *json, const char *path,
                       struct podspec_volume *v)
 {
-    static const char *const media[] = {"Memory"};
     struct reader r;
     reader_init(&r, json, path, x->err);
-    v->in_memory = member_choice(&r, "medium", media, 1, 1) == 0;
+    const char *medium = reader_opt_string(&r, "medium", 64);
+    if (medium && strcmp(medium, "Memory") == 0)
+        v->medium = PODSPEC_MEMORY;
+    else if (medium && podspec_hugepages_medium(medium, &v->page))
+        v->medium = PODSPEC_HUGEPAGES;
+    else if (medium && *medium)
+        return member_refuse(&r, "medium",
+                             "must be \"Memory\", \"HugePages\", or "
+                             "\"HugePages-SIZE\" as in HugePages-2Mi");
     if (cJSON_GetObjectItemCaseSensitive(json, "sizeLimit"))
         r.seen[r.n_seen++] = "sizeLimit"; /* nobody watches it */
     return reader_finish_strict(&r);

@@ -102,6 +102,11 @@ int rights_parse(const char *text, struct rights *ret_rights, struct error *err)
     return 0;
 }
 
+void rights_add(struct rights *rights, const char *name)
+{
+    rights->capabilities |= capability(name, strlen(name));
+}
+
 static int refuse(struct error *err, const char *path, const char *word)
 {
     return error_set(err, EPERM,

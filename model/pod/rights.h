@@ -21,6 +21,9 @@ struct rights {
 int rights_parse(const char *text, struct rights *ret_rights,
                  struct error *err);
 
+/* Grant one capability more, as in "IPC_LOCK". */
+void rights_add(struct rights *rights, const char *name);
+
 /* 0 when the pod asks for nothing else; -EPERM names the member, its value and
  * the setting that would allow it. */
 int rights_check(const struct rights *rights, const struct podspec *spec,

@@ -41,10 +41,10 @@ size_t helper_args_contents(const struct podspec *spec)
     return size;
 }
 
-bool helper_args_has(const struct podspec *spec, bool in_memory)
+bool helper_args_has(const struct podspec *spec, enum podspec_medium medium)
 {
     for (size_t i = 0; i < spec->n_volumes; i++)
-        if (spec->volumes[i].in_memory == in_memory)
+        if (spec->volumes[i].medium == medium)
             return true;
     return false;
 }
@@ -121,7 +121,7 @@ void helper_args_files(struct helper_args *p, const struct podspec *spec,
     helper_args_add(p, pad ? pad->id : "-");
     for (size_t i = 0; i < spec->n_volumes; i++) {
         const struct podspec_volume *v = &spec->volumes[i];
-        if (v->in_memory)
+        if (v->medium != PODSPEC_DISK)
             continue;
         add_folder(p, "volumes/", v);
         for (size_t k = 0; k < v->n_files; k++) {
@@ -135,6 +135,15 @@ void helper_args_files(struct helper_args *p, const struct podspec *spec,
 void helper_args_memory(struct helper_args *p, const struct podspec *spec)
 {
     for (size_t i = 0; i < spec->n_volumes; i++)
-        if (spec->volumes[i].in_memory)
+        if (spec->volumes[i].medium == PODSPEC_MEMORY)
+            add_folder(p, "", &spec->volumes[i]);
+}
+
+void helper_args_hugepages(struct helper_args *p, const struct podspec *spec,
+                           uint64_t page)
+{
+    for (size_t i = 0; i < spec->n_volumes; i++)
+        if (spec->volumes[i].medium == PODSPEC_HUGEPAGES &&
+            spec->volumes[i].page == page)
             add_folder(p, "", &spec->volumes[i]);
 }

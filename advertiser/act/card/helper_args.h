@@ -31,8 +31,8 @@ void helper_args_add_pieces(struct helper_args *p, const char *data,
 
 /* Bytes of all files of the pod. */
 size_t helper_args_contents(const struct podspec *spec);
-/* Has it a volume in the card's memory, or one that is not? */
-bool helper_args_has(const struct podspec *spec, bool in_memory);
+/* Has it a volume of that medium? */
+bool helper_args_has(const struct podspec *spec, enum podspec_medium medium);
 
 /* The random bytes that hide the contents. */
 struct helper_args_pad {
@@ -49,7 +49,10 @@ int helper_args_pad(const struct str *out, const struct str *err_text,
  * `pad` has helper_args_contents() bytes; NULL: the pod has no contents. */
 void helper_args_files(struct helper_args *p, const struct podspec *spec,
                        const struct helper_args_pad *pad);
-/* After "memory DIR": volumes in memory, as folders below DIR. */
+/* After "memory DIR": volumes in memory, as folders below DIR; or after
+ * "hugepages MOUNT PAGE DIR" those of that page. */
 void helper_args_memory(struct helper_args *p, const struct podspec *spec);
+void helper_args_hugepages(struct helper_args *p, const struct podspec *spec,
+                           uint64_t page);
 
 #endif

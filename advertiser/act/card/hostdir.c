@@ -148,8 +148,9 @@ int hostdir_make(const char *dir, const char *memory,
         return error_errno(err, errno, "directory %s/logs", dir);
     for (size_t i = 0; i < spec->n_volumes; i++) {
         const struct podspec_volume *v = &spec->volumes[i];
-        int e = v->in_memory ? make_in_memory(memory, v, err)
-                             : make_volume(base, "volumes/", v, err);
+        int e = v->medium == PODSPEC_MEMORY
+                    ? make_in_memory(memory, v, err)
+                    : make_volume(base, "volumes/", v, err);
         if (e < 0)
             return e;
     }

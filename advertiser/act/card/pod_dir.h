@@ -35,6 +35,10 @@ char *pod_dir_path(const struct pod_dirs *dirs, const char *place,
                    const char *uid);
 /* Of its volumes in memory; `helper`: as the helper sees it. */
 char *pod_dir_memory(const char *uid, bool helper);
+/* Of its volumes of huge pages; and where the card is to have a hugetlbfs with
+ * such pages. */
+char *pod_dir_hugepages(const char *uid, uint64_t page, bool helper);
+char *pod_dir_hugetlbfs(uint64_t page, bool helper);
 /* The name of a log file, below "logs" in the pod's directory. */
 char *pod_dir_log_name(const char *container, uint32_t attempt);
 

@@ -1,6 +1,7 @@
 #include "advertiser/act/card/pod_files.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 #include "advertiser/act/card/helper.h"
 #include "advertiser/act/card/hostdir.h"
@@ -48,6 +49,39 @@ static int send_files(const struct pod_access *pod, const char *dir,
     return e;
 }
 
+static int make_hugepages(const struct pod_access *pod,
+                          const struct podspec *spec, uint64_t page,
+                          struct error *err)
+{
+    cleanup_free char *top = pod_dir_hugetlbfs(page, true);
+    cleanup_free char *dir = pod_dir_hugepages(pod->uid, page, true);
+    cleanup_free char *bytes = xasprintf("%" PRIu64, page);
+    cleanup_free char *shown = pod_dir_hugetlbfs(page, false);
+    struct helper_args args;
+    helper_args_init(&args, "hugepages", top);
+    helper_args_add(&args, bytes);
+    helper_args_add(&args, dir);
+    helper_args_hugepages(&args, spec, page);
+    int e = run_args(pod, &args, err);
+    helper_args_fini(&args);
+    return e < 0 ? error_wrap(err, "%s of %s", shown, pod->place->name) : 0;
+}
+
+static int make_all_hugepages(const struct pod_access *pod,
+                              const struct podspec *spec, struct error *err)
+{
+    struct hugepages made = {.n = 0};
+    int e = 0;
+    for (size_t i = 0; i < spec->n_volumes && e == 0; i++) {
+        const struct podspec_volume *v = &spec->volumes[i];
+        if (v->medium != PODSPEC_HUGEPAGES || hugepages_of(&made, v->page) > 0)
+            continue;
+        (void)hugepages_add(&made, v->page, 1);
+        e = make_hugepages(pod, spec, v->page, err);
+    }
+    return e;
+}
+
 static int make_on_card(const struct pod_access *pod,
                         const struct podspec *spec, struct error *err)
 {
@@ -61,15 +95,15 @@ static int make_on_card(const struct pod_access *pod,
     if (!pod->helper[0])
         return error_set(err, ENOENT, "Biga's helper does not run on %s",
                          pod->place->name);
-    if (helper_args_has(spec, false))
+    if (helper_args_has(spec, PODSPEC_DISK))
         e = send_files(pod, dir, spec, err);
-    if (e == 0 && helper_args_has(spec, true)) {
+    if (e == 0 && helper_args_has(spec, PODSPEC_MEMORY)) {
         helper_args_init(&args, "memory", memory);
         helper_args_memory(&args, spec);
         e = run_args(pod, &args, err);
         helper_args_fini(&args);
     }
-    return e;
+    return e < 0 ? e : make_all_hugepages(pod, spec, err);
 }
 
 static int remove_on_card(const struct pod_access *pod, const char *dir,
@@ -78,8 +112,15 @@ static int remove_on_card(const struct pod_access *pod, const char *dir,
 {
     struct helper_args args;
     struct cri_exec exec = {0};
+    struct hugepages pages;
+    card_sets_hugepages(pod->place, &pages);
     helper_args_init(&args, "rm", dir);
     helper_args_add(&args, memory);
+    for (size_t i = 0; i < pages.n; i++) {
+        cleanup_free char *huge = pod_dir_hugepages(pod->uid,
+                                                    pages.list[i].page, true);
+        helper_args_add(&args, huge);
+    }
     int e = helper_run(pod->cri, pod->helper, &args, &exec, err);
     *ret_refused = e < 0 && exec.exit_code != 0;
     helper_args_fini(&args);

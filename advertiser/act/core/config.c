@@ -101,8 +101,8 @@ void config_sandbox_fini(struct config_sandbox *c)
     arena_fini(&c->arena);
 }
 
-static const struct podspec_container *container_at(const struct podspec *spec,
-                                                    size_t unit)
+const struct podspec_container *config_unit(const struct podspec *spec,
+                                            size_t unit)
 {
     return unit < spec->n_init ? &spec->init[unit]
                                : &spec->containers[unit - spec->n_init];
@@ -112,8 +112,13 @@ static char *volume_path(const char *dir, const struct pod_entry *e,
                          const struct podspec_mount *m)
 {
     const struct podspec_volume *v = &e->spec->volumes[m->volume];
-    if (v->in_memory)
-        return xasprintf("%s/%s/%s", ACT_MEMORY_DIR, e->intent->uid, v->name);
+    cleanup_free char *top =
+        v->medium == PODSPEC_HUGEPAGES
+            ? pod_dir_hugepages(e->intent->uid, v->page, false)
+        : v->medium == PODSPEC_MEMORY ? pod_dir_memory(e->intent->uid, false)
+                                      : NULL;
+    if (top)
+        return xasprintf("%s/%s", top, v->name);
     return xasprintf("%s/volumes/%s%s%s", dir, v->name,
                      m->sub_path[0] ? "/" : "", m->sub_path);
 }
@@ -186,7 +191,7 @@ void config_container(const struct actuator *a, const struct pod_entry *e,
                       struct config_sandbox *within,
                       struct cri_container_config *ret_config)
 {
-    const struct podspec_container *c = container_at(e->spec, unit);
+    const struct podspec_container *c = config_unit(e->spec, unit);
     struct arena *arena = &within->arena;
     *ret_config = (struct cri_container_config){
         .name = c->name,

@@ -16,6 +16,9 @@ void config_container(const struct actuator *a, const struct pod_entry *p,
                       size_t unit, uint32_t attempt,
                       struct config_sandbox *within,
                       struct cri_container_config *ret_config);
+/* Init containers come first. */
+const struct podspec_container *config_unit(const struct podspec *spec,
+                                            size_t unit);
 bool config_wants_peer(const struct cri_container_config *config);
 /* On a card its pair's other side is where we are, unless somebody knows
  * better: `address` is ours, "" not known. */

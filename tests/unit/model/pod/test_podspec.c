@@ -222,7 +222,8 @@ Test(podspec, delivers_files)
     cr_expect_eq(strncmp(notes->data, "q=\"a\\\"b\\n\"", notes->size), 0);
     cr_expect_eq(p->volumes[3].n_files, 2);
     cr_expect_eq(p->volumes[4].kind, PODSPEC_EMPTY);
-    cr_expect(p->volumes[4].in_memory && !p->volumes[5].in_memory);
+    cr_expect_eq(p->volumes[4].medium, PODSPEC_MEMORY);
+    cr_expect_eq(p->volumes[5].medium, PODSPEC_DISK);
     const struct podspec_container *c = &p->containers[0];
     cr_expect_eq(c->n_mounts, 2);
     cr_expect_str_eq(c->mounts[0].sub_path, "x");
@@ -397,8 +398,10 @@ static const struct refusal refusals[] = {
     {VOLUME("\"ephemeral\":{\"x\":1}"), "", "spec.volumes[0].ephemeral:", "x"},
     {VOLUME("\"emptyDir\":{},\"secret\":{\"secretName\":\"sec\"}"), "",
      "spec.volumes[0]: must have one of", ""},
-    {VOLUME("\"emptyDir\":{\"medium\":\"HugePages\"}"), "",
-     "spec.volumes[0].emptyDir.medium: is \"HugePages\"", "\"Memory\""},
+    {VOLUME("\"emptyDir\":{\"medium\":\"HugePages2Mi\"}"), "",
+     "spec.volumes[0].emptyDir.medium: is \"HugePages2Mi\"", "\"Memory\""},
+    {VOLUME("\"emptyDir\":{\"medium\":\"HugePages-2MB\"}"), "",
+     "spec.volumes[0].emptyDir.medium: is \"HugePages-2MB\"", "2Mi"},
     {VOLUME("\"projected\":{\"sources\":[{\"serviceAccountToken\":{\"path\":"
             "\"t\"}}]}"),
      "", "spec.volumes[0].projected.sources[0].serviceAccountToken:", "\"t\""},
@@ -472,8 +475,6 @@ static const struct refusal refusals[] = {
      "resources.claims:", "x"},
     {"", "\"resources\":{\"limits\":{\"cpu\":\"many\"}}",
      "resources.limits: cpu: is \"many\"", ""},
-    {"", "\"resources\":{\"limits\":{\"hugepages-2Mi\":\"4Mi\"}}",
-     "hugepages-2Mi", ""},
     {"", "\"resources\":{\"limits\":{\"cpu\":1},\"requests\":{\"cpu\":2}}",
      "resources.requests: cpu: is 2000m", "1000m"},
     {"", "\"securityContext\":{\"seLinuxOptions\":{\"level\":\"s0\"}}",

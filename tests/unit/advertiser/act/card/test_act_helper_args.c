@@ -28,7 +28,7 @@ static struct podspec_file files[] = {
 static struct podspec_volume volumes[] = {
     {.name = (char *)"e", .kind = PODSPEC_EMPTY},
     {.name = (char *)"s", .kind = PODSPEC_FILES, .files = files, .n_files = 2},
-    {.name = (char *)"m", .kind = PODSPEC_EMPTY, .in_memory = true},
+    {.name = (char *)"m", .kind = PODSPEC_EMPTY, .medium = PODSPEC_MEMORY},
     {.name = (char *)"t",
      .kind = PODSPEC_FILES,
      .files = files + 2,
@@ -112,12 +112,44 @@ Test(act_helper_args, volumes_in_memory_are_elsewhere)
     static const char *const wanted[] = {"/biga-card", "memory", "/memory/u",
                                          "m",          "d777",   "0"};
     struct helper_args p;
-    cr_assert(helper_args_has(&spec, true) && helper_args_has(&spec, false));
+    cr_assert(helper_args_has(&spec, PODSPEC_DISK));
+    cr_assert(helper_args_has(&spec, PODSPEC_MEMORY));
+    cr_assert(!helper_args_has(&spec, PODSPEC_HUGEPAGES));
     helper_args_init(&p, "memory", "/memory/u");
     helper_args_memory(&p, &spec);
     cr_assert_eq(p.n, ARRAY_LEN(wanted));
     for (size_t i = 0; i < p.n; i++)
         cr_expect_str_eq(p.argv[i], wanted[i]);
+    helper_args_fini(&p);
+}
+
+Test(act_helper_args, volumes_of_huge_pages_are_elsewhere_by_size)
+{
+    static const char *const wanted[] = {"/biga-card", "hugepages", "/h",
+                                         "b",          "d777",      "0"};
+    struct podspec_volume huge[] = {
+        {.name = (char *)"a", .kind = PODSPEC_EMPTY},
+        {.name = (char *)"b",
+         .kind = PODSPEC_EMPTY,
+         .medium = PODSPEC_HUGEPAGES,
+         .page = 1 << 21},
+        {.name = (char *)"c",
+         .kind = PODSPEC_EMPTY,
+         .medium = PODSPEC_HUGEPAGES,
+         .page = 1 << 30},
+    };
+    const struct podspec three = {.volumes = huge, .n_volumes = 3};
+    struct helper_args p;
+    cr_expect(helper_args_has(&three, PODSPEC_HUGEPAGES));
+    helper_args_init(&p, "hugepages", "/h");
+    helper_args_hugepages(&p, &three, 1 << 21);
+    cr_assert_eq(p.n, ARRAY_LEN(wanted));
+    for (size_t i = 0; i < p.n; i++)
+        cr_expect_str_eq(p.argv[i], wanted[i]);
+    helper_args_fini(&p);
+    helper_args_init(&p, "files", "/d");
+    helper_args_files(&p, &three, NULL);
+    cr_expect_eq(p.n, 7u, "the folder a alone");
     helper_args_fini(&p);
 }
 

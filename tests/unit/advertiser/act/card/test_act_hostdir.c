@@ -19,7 +19,7 @@ static struct podspec_file files[] = {
 static struct podspec_volume volumes[] = {
     {.name = (char *)"c", .kind = PODSPEC_FILES, .files = files, .n_files = 1},
     {.name = (char *)"e", .kind = PODSPEC_EMPTY},
-    {.name = (char *)"m", .kind = PODSPEC_EMPTY, .in_memory = true},
+    {.name = (char *)"m", .kind = PODSPEC_EMPTY, .medium = PODSPEC_MEMORY},
 };
 static const struct podspec spec = {.volumes = volumes, .n_volumes = 2};
 static const struct podspec with_memory = {.volumes = volumes, .n_volumes = 3};
