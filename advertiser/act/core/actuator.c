@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advertiser/act/core/allowance.h"
 #include "advertiser/act/core/events.h"
 #include "advertiser/act/core/gone_places.h"
 #include "advertiser/act/core/leftover_dirs.h"
@@ -329,7 +330,7 @@ static int check_spec(struct actuator *a, const struct act_pod *pod,
         return e == -ENOENT ? -ENODATA : -EINVAL;
     return is_run_elsewhere(a, pod->place)
                ? 0
-               : rights_check(&a->rights, spec, err);
+               : allowance_check(a, pod->place, spec, err);
 }
 
 /* 1 when it is wanted already. */

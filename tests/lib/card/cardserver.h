@@ -34,8 +34,10 @@ unsigned cardserver_live(struct cardserver *s, const char *uid);
 /* The variable of the newest container; "" when it has none. */
 void cardserver_env(struct cardserver *s, const char *key, char *ret_value,
                     size_t size);
-/* The devices of the newest container, "PATH PERMISSIONS" in lines. */
-void cardserver_devices(struct cardserver *s, struct str *out);
+/* What the newest container of a pod is given beyond what all have, in lines: devices as
+ * "PATH PERMISSIONS", "capability NAME", "hugepages SIZE BYTES", and mounts of
+ * what is below /dev as "PATH from PATH". */
+void cardserver_given(struct cardserver *s, const char *uid, struct str *out);
 /* From then on. */
 void cardserver_take(struct cardserver *s,
                      const struct cardserver_times *times);

@@ -37,12 +37,14 @@ unsigned cardserver_live(struct cardserver *s, const char *uid)
     return n;
 }
 
-static const Cri__ContainerConfig *newest(const struct cardserver *s)
+static const Cri__ContainerConfig *newest(const struct cardserver *s,
+                                          const char *uid)
 {
     const struct container *found = NULL;
     for (size_t i = 0; i < CARDSERVER_OBJECTS; i++) {
         const struct container *k = &s->containers[i];
-        if (k->made && (!found || strcmp(k->id, found->id) > 0))
+        if (k->made && (!found || strcmp(k->id, found->id) > 0) &&
+            is_of(k->made->config->labels, k->made->config->n_labels, uid))
             found = k;
     }
     return found ? found->made->config : NULL;
@@ -53,24 +55,44 @@ void cardserver_env(struct cardserver *s, const char *key, char *ret_value,
 {
     ret_value[0] = '\0';
     hold_lock(&s->lock);
-    const Cri__ContainerConfig *c = newest(s);
+    const Cri__ContainerConfig *c = newest(s, NULL);
     for (size_t i = 0; c && i < c->n_envs; i++)
         if (strcmp(c->envs[i]->key, key) == 0)
             (void)snprintf(ret_value, size, "%s", c->envs[i]->value);
 }
 
-void cardserver_devices(struct cardserver *s, struct str *out)
+static void add_device(const Cri__Device *d, struct str *out)
+{
+    str_add(out, d->host_path);
+    if (strcmp(d->host_path, d->container_path) != 0)
+        str_addf(out, " as %s", d->container_path);
+    str_addf(out, " %s\n", d->permissions);
+}
+
+static void add_linux(const Cri__LinuxContainerConfig *l, struct str *out)
+{
+    const Cri__Capability *c = l->security_context->capabilities;
+    const Cri__LinuxContainerResources *r = l->resources;
+    for (size_t i = 0; i < c->n_add_capabilities; i++)
+        str_addf(out, "capability %s\n", c->add_capabilities[i]);
+    for (size_t i = 0; i < r->n_hugepage_limits; i++)
+        str_addf(out, "hugepages %s %" PRIu64 "\n",
+                 r->hugepage_limits[i]->page_size,
+                 r->hugepage_limits[i]->limit);
+}
+
+void cardserver_given(struct cardserver *s, const char *uid, struct str *out)
 {
     hold_lock(&s->lock);
-    const Cri__ContainerConfig *c = newest(s);
-    for (size_t i = 0; c && i < c->n_devices; i++) {
-        const Cri__Device *d = c->devices[i];
-        str_addf(out, "%s%s%s %s\n", d->host_path,
-                 strcmp(d->host_path, d->container_path) ? " as " : "",
-                 strcmp(d->host_path, d->container_path) ? d->container_path
-                                                         : "",
-                 d->permissions);
-    }
+    const Cri__ContainerConfig *c = newest(s, uid);
+    for (size_t i = 0; c && i < c->n_devices; i++)
+        add_device(c->devices[i], out);
+    if (c && c->linux_config)
+        add_linux(c->linux_config, out);
+    for (size_t i = 0; c && i < c->n_mounts; i++)
+        if (strncmp(c->mounts[i]->host_path, "/dev/", 5) == 0)
+            str_addf(out, "%s from %s\n", c->mounts[i]->container_path,
+                     c->mounts[i]->host_path);
 }
 
 void cardserver_take(struct cardserver *s, const struct cardserver_times *times)

@@ -57,11 +57,10 @@ static void want(const char *name, const char *sets)
     want_after(name, sets, NULL);
 }
 
-/* What the newest container was given. */
-static void expect_devices(const char *lines)
+static void expect_devices(const char *uid, const char *lines)
 {
     cleanup_str struct str out = STR_INIT(4096);
-    cardserver_devices(r.cards[0], &out);
+    cardserver_given(r.cards[0], uid, &out);
     cr_expect_str_eq(str_text(&out), lines);
 }
 
@@ -173,13 +172,13 @@ Test(act_devices, what_the_helper_finds_is_given)
     actrig_open(&r);
     want("x", "many,rdma");
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
-    expect_devices("/dev/uio0 rw\n/dev/uio1 rw\n/dev/uverbs0 rw\n");
+    expect_devices("x", "/dev/uio0 rw\n/dev/uio1 rw\n/dev/uverbs0 rw\n");
     want("y", "snap");
     cr_assert(actrig_reach(&r, "y", ACT_RUNNING));
-    expect_devices("/dev/uio0 rw\n");
+    expect_devices("y", "/dev/uio0 rw\n");
     want("z", "");
     cr_assert(actrig_reach(&r, "z", ACT_RUNNING));
-    expect_devices("");
+    expect_devices("z", "");
     actrig_fini(&r);
 }
 
@@ -195,7 +194,7 @@ Test(act_devices, a_container_that_comes_back_waits_for_its_devices)
     expect_reason("x", "NoDevices", "none of the devices \"many\"");
     cardserver_exec(r.cards[0], 0, "/dev/uio7\n", "");
     cr_assert(actrig_live(&r, 0, "x", 2));
-    expect_devices("/dev/uio7 rw\n");
+    expect_devices("x", "/dev/uio7 rw\n");
     /* the helper is gone, as after a reboot of the card */
     cardserver_fail(r.cards[0], "ExecSync", GRPC_NOT_FOUND, 1);
     cr_assert_eq(cardserver_exit(r.cards[0], "x"), 1);
