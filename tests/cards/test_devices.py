@@ -5,13 +5,15 @@ its own, with nodes that stand for its devices.
 """
 import json
 import os
+import subprocess
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cards  # noqa: E402
 import node as biga_node  # noqa: E402
-from check import Checks  # noqa: E402
+from check import Checks, Skip  # noqa: E402
 from node import service  # noqa: E402
 from proc import wait_for  # noqa: E402
 
@@ -19,8 +21,9 @@ from proc import wait_for  # noqa: E402
 # on every Linux, and none is among what every container has
 VERBS, OTHER, THIRD = "1 11", "10 237", "10 229"
 SETS = {"rdma": {"paths": ["/dev/infiniband/uverbs*", "/dev/infiniband/cm"],
-                 "share": 2},
-        "snap": ["/dev/emulation"],
+                 "share": 2, "capabilities": ["IPC_LOCK"]},
+        "snap": {"paths": ["/dev/emulation"], "hugepages": {"2Mi": "8Mi"}},
+        "made": ["/dev/made*"],
         "none": ["/dev/nothing/*"]}
 # which of the card's nodes can be opened; and whether one that a pod makes can:
 # MKNOD is every container's
@@ -29,6 +32,72 @@ OPENS = ("for d in infiniband/uverbs0 infiniband/uverbs1 infiniband/uverbs9 "
          "(: >>/dev/$d) 2>/dev/null && echo $d; done; "
          f"mknod /own c {THIRD} && (: >>/own) 2>&1; echo end; "
          "exec sleep 100000")
+
+
+class Pages:
+    """More huge pages of this machine, for as long as a test runs."""
+    FILE = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
+
+    def __init__(self, n):
+        self.n, self.got = n, 0
+
+    @classmethod
+    def there(cls):
+        with open(cls.FILE, encoding="utf-8") as f:
+            return int(f.read())
+
+    def _add(self, n):
+        with open(self.FILE, "w", encoding="utf-8") as f:
+            f.write(str(max(self.there() + n, 0)))
+
+    def __enter__(self):
+        try:
+            before = self.there()
+            self._add(self.n)
+            self.got = self.there() - before
+        except OSError as e:
+            print(f"# huge pages: {e}")
+        return self
+
+    def __exit__(self, *_):
+        if self.got:
+            self._add(-self.got)
+
+
+class Hugetlb:
+    """The hugetlb controller, where cgroups are of version 1 and nobody has
+    mounted it: it is the card's alone, and gone in the end."""
+    TOP = "/sys/fs/cgroup"
+
+    def __init__(self):
+        self.lacks = not os.path.exists(f"{self.TOP}/cgroup.controllers") and \
+            not os.path.exists(f"{self.TOP}/hugetlb")
+
+    def mounts(self, card):
+        """Commands for the card."""
+        new = card.path("cgroup")
+        have = [name for name in os.listdir(self.TOP)
+                if os.path.ismount(os.path.join(self.TOP, name))]
+        return [] if not self.lacks else [
+            f"mkdir -p {new}", f"mount -t tmpfs none {new}",
+            f"mkdir {new}/hugetlb",
+            f"{{ mount -t cgroup -o hugetlb none {new}/hugetlb || "
+            f"rmdir {new}/hugetlb; }}",
+            *(f"mkdir {new}/{name} && "
+              f"mount --bind {self.TOP}/{name} {new}/{name}" for name in have),
+            f"mount --rbind {new} {self.TOP}"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.lacks:
+            with tempfile.TemporaryDirectory() as top:
+                subprocess.run(
+                    ["unshare", "--mount", "sh", "-c",
+                     f"mount -t cgroup -o hugetlb none {top} && find {top} "
+                     "-mindepth 1 -depth -type d -exec rmdir {} +"],
+                    check=False, stderr=subprocess.DEVNULL)
 
 
 def own_dev(card):
@@ -44,7 +113,10 @@ def own_dev(card):
               for name, number in nodes.items()),
             f"ln -s infiniband/uverbs0 {top}/infiniband/uverbs9",
             f"mount --rbind /dev/pts {top}/pts",
-            f"mount --rbind /dev/shm {top}/shm", f"mount --rbind {top} /dev"]
+            f"mount --rbind /dev/shm {top}/shm",
+            f"mkdir {top}/hugepages-2Mi", f"{{ mount -t hugetlbfs -o "
+            f"pagesize=2M none {top}/hugepages-2Mi || true; }}",
+            f"mount --rbind {top} /dev"]
 
 
 def policy(node, **namespaces):
@@ -63,12 +135,17 @@ def asks(name, sets, **more):
                    annotations={"biga.dev/devices": sets}, **more)
 
 
+def said(node, name):
+    """The lines of a pod that ends them with "end"."""
+    def whole():
+        lines = node.biga("logs", name).splitlines()
+        return lines if lines[-1:] == ["end"] else None
+    return wait_for(f"{name} has said all", whole)[:-1]
+
+
 def opened(node, name):
     """What a pod could open, once it has said all."""
-    def said():
-        lines = node.biga("logs", name).splitlines()
-        return lines if "end" in lines else None
-    *lines, own, _ = wait_for(f"{name} has opened what it can", said)
+    *lines, own = said(node, name)
     assert own.endswith("Operation not permitted"), own
     return set(lines)
 
@@ -81,13 +158,13 @@ def end(node, *names):
 
 def reason(node, name, word, *says):
     """Waits until that is why, and the message says all of this."""
-    def said():
+    def is_so():
         pod = node.pods()[name]
         assert pod.get("reason") == word, pod
         for text in says:
             assert text in pod["message"], pod
         return True
-    wait_for(f"{name}: {word}", said, every=0.1)
+    wait_for(f"{name}: {word}", is_so, every=0.1)
 
 
 def test_open(t, node):
@@ -137,6 +214,104 @@ def test_share(t, node):
         end(node, "s4")
 
 
+# takes 4 MiB of huge pages twice
+TAKES = ("cd /huge; for f in a b; do fallocate -l 4194304 $f 2>&1 && "
+         "echo $f; done; echo end; exec sleep 100000")
+# what it may take, by either version of cgroups
+MAY = ("cat /sys/fs/cgroup/hugetlb.2MB.max "
+       "/sys/fs/cgroup/hugetlb/hugetlb.2MB.limit_in_bytes 2>/dev/null; "
+       "grep CapBnd /proc/self/status; echo end; exec sleep 100000")
+
+
+def huge(name, amount, script=TAKES):
+    pod = asks(name, "snap", volumes=[
+        {"name": "huge", "emptyDir": {"medium": "HugePages"}}])
+    container = pod["spec"]["containers"][0]
+    container["command"] = ["sh", "-c", script]
+    container["resources"]["limits"]["hugepages-2Mi"] = amount
+    container["volumeMounts"] = [{"name": "huge", "mountPath": "/huge"}]
+    return pod
+
+
+def test_rights(t, node):
+    lock = 1 << 14  # IPC_LOCK, of linux/capability.h
+
+    def rights(name, sets, add):
+        pod = service(name, cores=1, args=("sh", "-c", MAY),
+                      annotations={"biga.dev/devices": sets})
+        pod["spec"]["containers"][0]["securityContext"] = {
+            "capabilities": {"add": add}}
+        node.apply([pod])
+    with t.check("a pod of a set that says so may lock memory"):
+        rights("c0", "rdma", ["IPC_LOCK"])
+        node.wait_state(["c0"], "running")
+        assert int(said(node, "c0")[-1].split()[1], 16) & lock
+    with t.check("one that does not ask for it may not"):
+        rights("c1", "rdma", [])
+        node.wait_state(["c1"], "running")
+        assert not int(said(node, "c1")[-1].split()[1], 16) & lock
+        end(node, "c0", "c1")
+
+
+def has_hugetlb(card):
+    top = card.seen("/sys/fs/cgroup".lstrip("/"))
+    try:
+        with open(f"{top}/cgroup.controllers", encoding="utf-8") as f:
+            return "hugetlb" in f.read().split()
+    except FileNotFoundError:
+        return os.path.exists(f"{top}/hugetlb/tasks")
+
+
+def test_hugepages(t, node, pages):
+    card = node.rack.cards[0]
+    files = card.seen("dev/hugepages-2Mi")
+
+    def need(limits=False):
+        if pages.got < pages.n or not os.path.ismount(files):
+            raise Skip(f"{pages.got} of {pages.n} pages of 2 MiB could be "
+                       "reserved on this machine")
+        if limits and not has_hugetlb(card):
+            raise Skip("cgroups here have no hugetlb")
+    with t.check("huge pages arrive"):
+        need()
+        node.apply([huge("h0", "8Mi")])
+        node.wait_state(["h0"], "running")
+        assert said(node, "h0") == ["a", "b"], said(node, "h0")
+    with t.check("and go with their pod"):
+        need()
+        end(node, "h0")
+        assert os.listdir(os.path.join(files, "biga")) == []
+    with t.check("a container takes no more than its limit"):
+        need(limits=True)
+        node.apply([huge("h1", "6Mi")])
+        node.wait_state(["h1"], "running")
+        assert "a" in said(node, "h1") and "b" not in said(node, "h1")
+        end(node, "h1")
+    with t.check("and one without a limit none"):
+        need(limits=True)
+        node.apply([service("h2", cores=1, args=("sh", "-c", MAY))])
+        node.wait_state(["h2"], "running")
+        assert said(node, "h2")[0] == "0", said(node, "h2")
+        end(node, "h2")
+    with t.check("a set gives no more than the card file says"):
+        node.apply([huge("h3", "10Mi")])
+        reason(node, "h3", "NotAllowed", "8192 KiB", '"snap"')
+        end(node, "h3")
+
+
+def test_hook(t, node):
+    with t.check("devices that a hook makes are found"):
+        pod = asks("k0", "made")
+        pod["metadata"]["annotations"]["biga.dev/prepare"] = "make"
+        container = pod["spec"]["containers"][0]
+        container["command"] = ["sh", "-c", "ls /dev/made*; echo end; "
+                                "exec sleep 100000"]
+        node.apply([pod])
+        node.wait_state(["k0"], "running")
+        assert said(node, "k0") == ["/dev/made7"], said(node, "k0")
+        end(node, "k0")
+
+
 def test_none(t, node):
     with t.check("a set without a device there is the pod's reason"):
         node.apply([asks("n1", "none")])
@@ -171,25 +346,39 @@ def test_policy(t, node):
         end(node, "p2", "p3")
 
 
+def hook(node, card):
+    """The operator's, which makes a device of the card."""
+    folder = os.path.join(node.rack.folder, "hooks")
+    os.makedirs(folder, mode=0o755)
+    path = os.path.join(folder, "make")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(f"#!/bin/sh\ncd {card.seen('dev')} && "
+                f"{{ [ -c made7 ] || mknod made7 c {OTHER}; }}\n")
+    os.chmod(path, 0o755)
+    return folder
+
+
 def main():
     cards.require()
-    with cards.Rack(1) as rack:
+    with Pages(4) as pages, Hugetlb() as hugetlb, cards.Rack(1) as rack:
         t = Checks(on_failure=rack.tail)
         with t.check("Biga runs pods on a card with devices"):
             card = rack.cards[0]
-            card.more_mounts = lambda: own_dev(card)
+            card.more_mounts = lambda: own_dev(card) + hugetlb.mounts(card)
             rack.start()
             node = biga_node.Node(rack)
+            node.advertiser.argv += ["--hooks", hook(node, card)]
             node.extender.argv += ["--policy", policy(
-                node, default=["none", "other", "rdma", "snap"],
+                node, default=["made", "none", "other", "rdma", "snap"],
                 guests=["rdma"])]
             with open(rack.card_file(), encoding="utf-8") as f:
-                said = json.load(f)
-            said["cards"][0]["devices"] = SETS
+                described = json.load(f)
+            described["cards"][0]["devices"] = SETS
             with open(f.name, "w", encoding="utf-8") as f:
-                json.dump(said, f)
+                json.dump(described, f)
             node.start()
-        for part in (test_open, test_share, test_none, test_policy):
+        for part in (test_open, test_rights, test_hook, test_share, test_none,
+                     lambda *a: test_hugepages(*a, pages), test_policy):
             if not t.failed:
                 part(t, node)
         node.stop()
