@@ -72,6 +72,8 @@ setup() {
 check "containerd serves the CRI to the host" 0 \
     'tcp_address = "192.168.100.2:7443"' setup --address 192.168.100.2
 check "over TCP" 0 "disable_tcp_service = false" setup --address 192.168.100.2
+check "and holds containers to their huge pages" 0 \
+    "disable_hugetlb_controller = false" setup --address 192.168.100.2
 check "to nobody else" 0 'tcp_tls_ca = "/etc/biga/pki/ca.crt"' \
     setup --address 192.168.100.2
 check "and streams where it answers" 0 \
