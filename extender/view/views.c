@@ -108,6 +108,7 @@ static void add_device(struct str *out, const struct device *d)
     jwrite_known_text(out, "fabricPort", d->fabric_port);
     jwrite_known_text(out, "endpoint", d->endpoint);
     jwrite_known_text(out, "devices", d->devices);
+    jwrite_known_text(out, "rights", d->rights);
     jwrite_known(out, "cores", d->cores);
     jwrite_known(out, "cpus", d->cpus);
     jwrite_known_text(out, "cpuList", d->cpu_list);

@@ -27,6 +27,8 @@ const struct attribute slice_attributes[ATTRIBUTE_COUNT] = {
     [ATTRIBUTE_PATH] = {"biga.dev/pciePath", VALUE_TEXT, ON_PCI, 6, 0},
     [ATTRIBUTE_DEVICES] = {"biga.dev/devices", VALUE_TEXT, ON_CARD, 1,
                            TEXT(devices)},
+    [ATTRIBUTE_RIGHTS] = {"biga.dev/rights", VALUE_TEXT, ON_CARD, 1,
+                          TEXT(rights)},
     [ATTRIBUTE_VENDOR] = {"biga.dev/vendor", VALUE_TEXT, ON_PCI, 1,
                           TEXT(vendor)},
     [ATTRIBUTE_MODEL] = {"biga.dev/model", VALUE_TEXT, ON_PCI, 1, TEXT(model)},

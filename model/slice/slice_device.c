@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/topo/card_rights.h"
 #include "model/topo/cpulist.h"
 #include "model/topo/device_set.h"
 
@@ -388,6 +389,15 @@ static int check_devices(const struct slice_values *v, struct device *d)
                      sets.text);
 }
 
+static int check_rights(const struct slice_values *v, struct device *d)
+{
+    uint64_t rights;
+    if (!v->present[ATTRIBUTE_RIGHTS] || card_rights_parse(d->rights, &rights))
+        return 0;
+    return fail_text(v, ATTRIBUTE_RIGHTS,
+                     "is \"%.64s\", must be 16 hexadecimal digits", d->rights);
+}
+
 static int check_node(const struct slice_values *v, struct device *d)
 {
     const char *text = text_of(v, ATTRIBUTE_NODE);
@@ -432,9 +442,9 @@ static int read_meaning(struct slice_values *v, struct device *d)
 {
     static int (*const parts[])(const struct slice_values *,
                                 struct device *) = {
-        read_pci,        read_functions, read_pci_id, read_distances,
-        read_capacities, read_setup,     read_texts,  check_cpu_list,
-        check_health,    check_devices,  check_node};
+        read_pci,        read_functions, read_pci_id,  read_distances,
+        read_capacities, read_setup,     read_texts,   check_cpu_list,
+        check_health,    check_devices,  check_rights, check_node};
     int r = read_kind(v, d);
     if (r == 0)
         r = check_kinds(v);

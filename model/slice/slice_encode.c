@@ -161,8 +161,9 @@ static void add_distances(struct writer *w, const struct topo *topo,
  * fill a device's attributes; the first have room the longest. */
 static bool gives_way(enum attribute_id id)
 {
-    return id == ATTRIBUTE_DEVICES || id == ATTRIBUTE_VENDOR ||
-           id == ATTRIBUTE_MODEL || id == ATTRIBUTE_GUID ||
+    return id == ATTRIBUTE_DEVICES || id == ATTRIBUTE_RIGHTS ||
+           id == ATTRIBUTE_VENDOR || id == ATTRIBUTE_MODEL ||
+           id == ATTRIBUTE_GUID ||
            (id >= ATTRIBUTE_HEALTH && id <= ATTRIBUTE_VFS_MAX);
 }
 

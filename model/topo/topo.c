@@ -5,6 +5,7 @@
 
 #include "lib/base/refs.h"
 #include "lib/base/utf8.h"
+#include "model/topo/card_rights.h"
 #include "model/topo/cpulist.h"
 #include "model/topo/device_set.h"
 
@@ -180,10 +181,10 @@ static int addr_order(const void *a, const void *b)
 void topo_builder_add(struct topo_builder *b, const struct device *device)
 {
     struct device d = *device;
-    const char **texts[] = {&d.id,          &d.vendor,  &d.model, &d.serial,
-                            &d.interface,   &d.rdma,    &d.arch,  &d.endpoint,
-                            &d.fabric_port, &d.devices, &d.guid,  &d.cpu_list,
-                            &d.health,      &d.link,    &d.mode};
+    const char **texts[] = {&d.id,          &d.vendor,  &d.model,  &d.serial,
+                            &d.interface,   &d.rdma,    &d.arch,   &d.endpoint,
+                            &d.fabric_port, &d.devices, &d.rights, &d.guid,
+                            &d.cpu_list,    &d.health,  &d.link,   &d.mode};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         *texts[i] = text_copy(&b->arena, *texts[i]);
     d.path = addrs_copy(&b->arena, d.path, d.n_path);
@@ -285,6 +286,7 @@ static int texts_check(const struct device *d, struct error *err)
         {"guid", d->guid},         {"CPU list", d->cpu_list},
         {"health", d->health},     {"link", d->link},
         {"mode", d->mode},         {"devices", d->devices},
+        {"rights", d->rights},
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         if (text_check(texts[i].name, texts[i].text, err) < 0)
@@ -306,6 +308,21 @@ static int devices_check(const struct device *d, struct error *err)
         return 0;
     return error_set(err, EINVAL, "devices: is \"%s\", must be \"%s\"",
                      d->devices, sets.text);
+}
+
+static int rights_check(const struct device *d, struct error *err)
+{
+    uint64_t rights;
+    if (!*d->rights)
+        return 0;
+    if (d->kind != DEVICE_CARD)
+        return error_set(err, EINVAL, "rights: a device of kind %s has none",
+                         device_kind_name(d->kind));
+    return card_rights_parse(d->rights, &rights)
+               ? 0
+               : error_set(err, EINVAL,
+                           "rights: is \"%s\", must be 16 hexadecimal digits",
+                           d->rights);
 }
 
 static int cpus_check(const struct device *d, struct error *err)
@@ -380,6 +397,8 @@ static int device_check(const struct device *d, struct error *err)
         rc = cpus_check(d, err);
     if (rc == 0)
         rc = devices_check(d, err);
+    if (rc == 0)
+        rc = rights_check(d, err);
     return rc < 0 ? error_wrap(err, "device %s", d->id) : 0;
 }
 

@@ -72,6 +72,8 @@ struct device {
     const char *endpoint;    /* of its container runtime, "tcp://…:port" */
     const char *devices;     /* sets of its own devices that pods there may
                               * have, as in device_set.h */
+    const char *rights;      /* that pods there may have, as in card_rights.h;
+                              * "" its node does not say */
     const char *link;        /* of its interface, "up", "down" … */
     uint32_t link_mbps;      /* 0 unknown */
     const char *mode;        /* of its eswitch, "switchdev", "legacy" */

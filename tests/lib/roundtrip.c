@@ -65,6 +65,7 @@ static bool same_device(const struct device *a, const struct device *b)
     CHECK("link", strcmp(a->link, b->link) == 0);
     CHECK("link_mbps", a->link_mbps == b->link_mbps);
     CHECK("mode", strcmp(a->mode, b->mode) == 0);
+    CHECK("rights", strcmp(a->rights, b->rights) == 0);
     CHECK("vfs", a->vfs == b->vfs && a->vfs_max == b->vfs_max);
     CHECK("cpus", a->cpus == b->cpus);
     CHECK("cpu_list", strcmp(a->cpu_list, b->cpu_list) == 0);

@@ -100,6 +100,9 @@ static void random_card(struct device *d, struct arena *a)
     d->n_functions = (uint8_t)n;
     if (d->n_path >= 4 || n > 4)
         return; /* there may be no room for these */
+    static const char *const rights[] = {"0000000000000000",
+                                         "e001000000005000"};
+    d->rights = below(2) ? rights[below(2)] : "";
     d->link = below(2) ? "up" : "";
     d->link_mbps = below(2) ? below(800000) : 0;
     d->mode = below(2) ? "switchdev" : "";

@@ -105,6 +105,9 @@ static const struct {
     {DEVICE(CARD ",\"biga.dev/devices\":{\"string\":\"snap rdma\"}"),
      "spec.devices[0].attributes[\"biga.dev/devices\"].string: is \"snap "
      "rdma\", must be in order, \"rdma snap\""},
+    {DEVICE(CARD ",\"biga.dev/rights\":{\"string\":\"4000\"}"),
+     "spec.devices[0].attributes[\"biga.dev/rights\"].string: is \"4000\", "
+     "must be 16 hexadecimal digits"},
     {DEVICE(CARD ",\"biga.dev/node\":{\"string\":\"other\"}"),
      "spec.devices[0].attributes[\"biga.dev/node\"].string: is \"other\", by "
      "spec.nodeName it must be \"h\""},
