@@ -528,6 +528,7 @@ static int take_demand(const struct pod *pod, struct demand *d,
     if (rc < 0)
         return rc;
     d->priority = pod->priority;
+    d->rights = d->role == ROLE_HOST ? 0 : pod->rights;
     if (pod->bad.code)
         return error_set(err, EDOM, "%s", pod->bad.text);
     if ((rc = demand_take_job(pod, d, err)) < 0 ||

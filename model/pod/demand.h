@@ -91,6 +91,9 @@ struct demand {
     uint32_t card_memory_mib;
     char arch[DEMAND_ARCH_MAX + 1]; /* the cards' architecture, "" any */
     struct device_sets devices;     /* that the cards have to have */
+    uint64_t rights; /* on its cards, beyond what every pod has: bits of
+                      * card_rights.h.  Only those who run pods that were
+                      * applied are known to give them */
     int64_t priority;
 
     uint8_t n_shapes; /* of the pairs that annotation biga.dev/shapes lists */

@@ -5,6 +5,8 @@
 
 #include "lib/base/mem.h"
 #include "model/pod/patience.h"
+#include "model/pod/rights.h"
+#include "model/topo/card_rights.h"
 #include "model/topo/device_set.h"
 
 struct reading;
@@ -286,9 +288,78 @@ static int read_policy(struct reading *r, const struct row *row)
     return 0;
 }
 
+/* --- rights ----------------------------------------------------------------- */
+
+/* What is of another type is refused by who runs the pod. */
+static void note_if_true(struct reading *r, uint64_t right)
+{
+    r->pod->rights |= jscan_peek(r->s) == JKIND_TRUE ? right : 0;
+    (void)jscan_skip(r->s); /* a fault sticks */
+}
+
+static int read_privileged(struct reading *r, const struct row *row)
+{
+    (void)row;
+    note_if_true(r, CARD_RIGHTS_PRIVILEGED);
+    return 0;
+}
+
+static int read_host_pid(struct reading *r, const struct row *row)
+{
+    (void)row;
+    note_if_true(r, CARD_RIGHTS_HOST_PID);
+    return 0;
+}
+
+static int read_host_ipc(struct reading *r, const struct row *row)
+{
+    (void)row;
+    note_if_true(r, CARD_RIGHTS_HOST_IPC);
+    return 0;
+}
+
+static int read_capabilities(struct reading *r, const struct row *row)
+{
+    char decoded[64];
+    struct jtext text;
+    (void)row;
+    if (jscan_peek(r->s) != JKIND_ARRAY) {
+        (void)jscan_skip(r->s); /* a fault sticks */
+        return 0;
+    }
+    (void)jscan_array(r->s); /* it is one */
+    while (jscan_element(r->s)) {
+        if (jscan_peek(r->s) != JKIND_STRING) {
+            (void)jscan_skip(r->s); /* the same */
+            continue;
+        }
+        if (!jscan_string(r->s, &text))
+            break;
+        size_t size = text.size < sizeof decoded ? jtext_decode(&text, decoded)
+                                                 : 0;
+        const char *name = decoded;
+        if (size > 4 && memcmp(name, "CAP_", 4) == 0) {
+            name += 4;
+            size -= 4;
+        }
+        r->pod->rights |= rights_capability_bits(name, size);
+    }
+    return 0;
+}
+
+static const struct row capability_rows[] = {
+    {KEY("add"), "", read_capabilities, .again = true},
+};
+static const struct row security_rows[] = {
+    {KEY("privileged"), "", read_privileged, .again = true},
+    {KEY("capabilities"), ".securityContext.capabilities",
+     ROWS(capability_rows)},
+};
+
 static const struct row container_rows[] = {
     {KEY("resources"), ".resources", ROWS(resources_rows)},
     {KEY("restartPolicy"), "", read_policy, .again = true},
+    {KEY("securityContext"), ".securityContext", ROWS(security_rows)},
 };
 
 /* Per resource its request, else its limit, as the API server fills in a
@@ -399,6 +470,8 @@ static const struct row spec_rows[] = {
     {KEY("priority"), "spec.priority", .read = read_priority},
     {KEY("containers"), "spec.containers", .read = read_containers},
     {KEY("initContainers"), "spec.initContainers", .read = read_containers},
+    {KEY("hostPID"), "", read_host_pid, .again = true},
+    {KEY("hostIPC"), "", read_host_ipc, .again = true},
 };
 static const struct row pod_rows[] = {
     {KEY("metadata"), "metadata", ROWS(metadata_rows)},

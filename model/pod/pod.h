@@ -72,6 +72,7 @@ struct pod {
     struct jtext text[POD_TEXT_COUNT]; /* data NULL: absent; borrowed from
                                         * the JSON */
     int64_t priority;
+    uint64_t rights; /* beyond what every pod has: bits of card_rights.h */
     int64_t take[POD_RESOURCE_COUNT]; /* effective requests; each quantity
                                        * is at most UINT32_MAX, of memory so
                                        * many MiB */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "model/topo/card_rights.h"
 
 #define BIT(n) (UINT64_C(1) << (n))
 
@@ -100,6 +101,49 @@ int rights_parse(const char *text, struct rights *ret_rights, struct error *err)
     }
     *ret_rights = r;
     return 0;
+}
+
+#define KNOWN (BIT(ARRAY_LEN(capabilities)) - 1)
+
+uint64_t rights_bits(const struct rights *rights)
+{
+    uint64_t all = rights->privileged ? UINT64_MAX : rights->capabilities;
+    return (all & KNOWN) |
+           (all == UINT64_MAX ? CARD_RIGHTS_ANY_CAPABILITY : 0) |
+           (rights->privileged ? CARD_RIGHTS_PRIVILEGED : 0) |
+           (rights->host_pid ? CARD_RIGHTS_HOST_PID : 0) |
+           (rights->host_ipc ? CARD_RIGHTS_HOST_IPC : 0);
+}
+
+uint64_t rights_capability_bits(const char *name, size_t size)
+{
+    uint64_t bit = capability(name, size);
+    for (size_t i = 0; i < ARRAY_LEN(usual); i++)
+        if (is_word(name, size, usual[i]))
+            return 0;
+    return bit && bit != UINT64_MAX ? bit : CARD_RIGHTS_ANY_CAPABILITY;
+}
+
+void rights_bits_add(uint64_t bits, struct str *out)
+{
+    static const struct {
+        uint64_t bit;
+        const char *word;
+    } others[] = {{CARD_RIGHTS_ANY_CAPABILITY, "ALL"},
+                  {CARD_RIGHTS_PRIVILEGED, "privileged"},
+                  {CARD_RIGHTS_HOST_PID, "host-pid"},
+                  {CARD_RIGHTS_HOST_IPC, "host-ipc"}};
+    const char *between = "";
+    for (size_t i = 0; i < ARRAY_LEN(capabilities); i++)
+        if (bits & BIT(i)) {
+            str_addf(out, "%s%s", between, capabilities[i]);
+            between = ",";
+        }
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        if (bits & others[i].bit) {
+            str_addf(out, "%s%s", between, others[i].word);
+            between = ",";
+        }
 }
 
 void rights_add(struct rights *rights, const char *name)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "lib/base/error.h"
+#include "lib/base/str.h"
 #include "model/pod/podspec.h"
 
 struct rights {
@@ -20,6 +21,14 @@ struct rights {
  * NULL or "": nothing.  -EINVAL names the word. */
 int rights_parse(const char *text, struct rights *ret_rights,
                  struct error *err);
+
+/* The bits of card_rights.h: of what is granted, beside what every pod has; of
+ * a capability by its name, ANY_CAPABILITY for one that is not known.  Usual
+ * ones have none. */
+uint64_t rights_bits(const struct rights *rights);
+uint64_t rights_capability_bits(const char *name, size_t size);
+/* As they are given by --allow. */
+void rights_bits_add(uint64_t bits, struct str *out);
 
 /* Grant one capability more, as in "IPC_LOCK". */
 void rights_add(struct rights *rights, const char *name);

@@ -6,6 +6,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
 #include "model/pod/demand.h"
+#include "model/topo/card_rights.h"
 #include "tests/lib/podtext.h"
 #include "tests/lib/testdata.h"
 
@@ -85,6 +86,40 @@ Test(demand, everything_stated)
     cr_assert_str_eq(d.devices.text, "rdma snap");
     cr_assert_eq(d.priority, -5);
     cr_assert_eq(pod_read_ok(POD("service", "", "", "")).role, ROLE_SERVICE);
+}
+
+Test(demand, rights_beyond_what_every_pod_has)
+{
+    static const struct {
+        const char *spec;
+        uint64_t rights;
+    } cases[] = {
+        {"'hostPID':true,'hostIPC':false", CARD_RIGHTS_HOST_PID},
+        {"'hostIPC':true,'hostPID':null", CARD_RIGHTS_HOST_IPC},
+        {"'initContainers':[{'securityContext':{'privileged':true}}]",
+         CARD_RIGHTS_PRIVILEGED},
+        {"'containers':[{'securityContext':{'privileged':false,"
+         "'capabilities':{'drop':['SYS_ADMIN'],'add':['CAP_IPC_LOCK','KILL']}"
+         "}},{'securityContext':null},{'securityContext':{'capabilities':{"
+         "'add':null}}}]",
+         CARD_RIGHTS_IPC_LOCK},
+        {"'containers':[{'securityContext':{'capabilities':{'add':"
+         "['NEW_ONE',7]}}}]",
+         CARD_RIGHTS_ANY_CAPABILITY},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup_free char *xpu = xasprintf(
+            "{'metadata':{'name':'p','namespace':'n','uid':'u','labels':{"
+            "'biga.dev/role':'xpu'}},'spec':{%s}}",
+            cases[i].spec);
+        cleanup_free char *host = xasprintf(
+            "{'metadata':{'name':'p','namespace':'n','uid':'u','labels':{"
+            "'biga.dev/role':'host'}},'spec':{%s}}",
+            cases[i].spec);
+        cr_expect_eq(pod_read_ok(xpu).rights, cases[i].rights, "%s",
+                     cases[i].spec);
+        cr_expect_eq(pod_read_ok(host).rights, 0u, "on its host");
+    }
 }
 
 Test(demand, members_in_any_order_and_escaped)

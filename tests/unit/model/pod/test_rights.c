@@ -5,6 +5,7 @@
 
 #include "lib/base/mem.h"
 #include "model/pod/rights.h"
+#include "model/topo/card_rights.h"
 
 static const struct {
     const char *spec; /* members of the spec */
@@ -130,4 +131,36 @@ Test(rights, words)
     r = granted("privileged,host-ipc,CHOWN,CHECKPOINT_RESTORE");
     cr_expect(r.privileged && !r.host_pid && r.host_ipc);
     cr_expect_eq(r.capabilities, UINT64_C(1) | UINT64_C(1) << 40);
+}
+
+/* Bits are what is asked of and told about cards. */
+Test(rights, as_bits)
+{
+    static const struct {
+        const char *text;
+        uint64_t bits; /* but capabilities */
+    } cases[] = {
+        {"host-pid", CARD_RIGHTS_HOST_PID},
+        {"host-ipc,IPC_LOCK", CARD_RIGHTS_HOST_IPC},
+        {"ALL", CARD_RIGHTS_ANY_CAPABILITY},
+        {"privileged", CARD_RIGHTS_ANY_CAPABILITY | CARD_RIGHTS_PRIVILEGED}};
+    const uint64_t known = (UINT64_C(1) << 41) - 1;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct rights r = granted(cases[i].text);
+        cr_expect_eq(rights_bits(&r) & ~known, cases[i].bits, "%s",
+                     cases[i].text);
+        cr_expect_eq(rights_bits(&r) & known, i == 0   ? 0
+                                              : i == 1 ? CARD_RIGHTS_IPC_LOCK
+                                                       : known);
+    }
+    cr_expect_eq(rights_capability_bits("IPC_LOCK", 8), CARD_RIGHTS_IPC_LOCK);
+    cr_expect_eq(rights_capability_bits("CHOWN", 5), 0u, "all have it");
+    cr_expect_eq(rights_capability_bits("ALL", 3), CARD_RIGHTS_ANY_CAPABILITY);
+    cr_expect_eq(rights_capability_bits("NEW_ONE", 7),
+                 CARD_RIGHTS_ANY_CAPABILITY);
+    cleanup_str struct str out = STR_INIT(256);
+    rights_bits_add(CARD_RIGHTS_IPC_LOCK | CARD_RIGHTS_PRIVILEGED |
+                        CARD_RIGHTS_ANY_CAPABILITY,
+                    &out);
+    cr_expect_str_eq(str_text(&out), "IPC_LOCK,ALL,privileged");
 }
