@@ -49,8 +49,9 @@ static uint16_t weigh_cards(const struct spot *spot, const struct demand *d,
         uint64_t lack_memory = lacking(memory, state->free_memory_mib[c]);
         if ((d->arch[0] && strcmp(d->arch, state->shape->arch[c]) != 0) ||
             !device_sets_have(state->shape->devices[c].text, d->devices.text) ||
-            state->cores[c] < cores || state->memory_mib[c] < memory ||
-            lack_cores > AMOUNT_MAX || lack_memory > AMOUNT_MAX)
+            !decide_card_lets(state->shape, c, d) || state->cores[c] < cores ||
+            state->memory_mib[c] < memory || lack_cores > AMOUNT_MAX ||
+            lack_memory > AMOUNT_MAX)
             continue;
         ret |= (uint16_t)(1u << c);
         ret_weights[c] = 0;

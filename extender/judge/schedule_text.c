@@ -1,6 +1,7 @@
 #include "extender/judge/schedule.h"
 
 #include "extender/state/usage.h"
+#include "model/pod/rights.h"
 
 /* --- in a few words ----------------------------------------------------- */
 
@@ -163,6 +164,10 @@ static void brief_node(const struct demand *d, enum reason reason,
         break;
     case REASON_ARCH:
         str_addf(out, "no card of architecture %s", d->arch);
+        break;
+    case REASON_NO_RIGHTS:
+        str_add(out, "no card that lets pods have the rights ");
+        rights_bits_add(d->rights, out);
         break;
     case REASON_NO_DEVICES:
         str_addf(out, "no card with the devices \"%s\"", d->devices.text);

@@ -67,6 +67,7 @@ void applied_pod_join(const struct applied_pod *p, struct demand *d)
     d->runs |= of->role == ROLE_HOST ? RUNS_HOST : RUNS_CARDS;
     if (d->role != ROLE_HOST || of->role != ROLE_XPU || of->pair != d->pair)
         return;
+    d->rights |= of->rights;
     d->has_card_need |= of->has_card_need;
     if (d->card_cores < of->card_cores)
         d->card_cores = of->card_cores;

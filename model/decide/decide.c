@@ -74,6 +74,7 @@ struct class_key {
     uint32_t cpus;
     char arch[DEMAND_ARCH_MAX + 1];
     struct device_sets devices;
+    uint64_t rights;
 };
 
 static struct class_key class_of(const struct demand *demand)
@@ -92,6 +93,7 @@ static struct class_key class_of(const struct demand *demand)
     memcpy(key.arch, demand->arch, strlen(demand->arch));
     memcpy(key.devices.text, demand->devices.text,
            strlen(demand->devices.text));
+    key.rights = demand->runs ? demand->rights : 0;
     return key;
 }
 

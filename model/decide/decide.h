@@ -72,6 +72,7 @@ enum reason {
     REASON_DRAINED,        /* by the operator, of enough of them */
     REASON_ARCH,           /* no card of the architecture */
     REASON_NO_DEVICES,     /* none has the sets of devices */
+    REASON_NO_RIGHTS,      /* none lets pods have the rights */
     REASON_BY_CLAIMS,      /* claims give its cards, and the pod has none */
     REASON_BY_ALLOCATIONS, /* the other way round */
     REASON_RUNS_NO_PODS,   /* applied, and its advertiser runs no pods */
@@ -146,6 +147,10 @@ void node_state_take_cpus(struct node_state *state, int numa, uint32_t milli);
  * the state that usage_state() gives once the pair is allocated. */
 void node_state_take(struct node_state *state, const struct demand *pair,
                      const struct choice *choice);
+/* Does its node let applied pods have the rights asked for on that card, or
+ * not say what it lets them have? */
+bool decide_card_lets(const struct shape *shape, unsigned card,
+                      const struct demand *demand);
 /* Is the choice as good as the pair prefers: not worse than prefer_align, or
  * (when that is RELATION_PIX) in relation and in spread as close as the best
  * that the shape offers when idle? */

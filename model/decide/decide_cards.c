@@ -14,18 +14,6 @@ uint16_t decide_cards_of_arch(const struct shape *shape,
     return (uint16_t)cards;
 }
 
-uint16_t decide_cards_with_devices(const struct shape *shape,
-                                   const struct demand *demand)
-{
-    unsigned cards = 0;
-    if (demand->devices.text[0] == '\0')
-        return UINT16_MAX;
-    for (unsigned c = 0; c < shape->n_cards; c++)
-        if (device_sets_have(shape->devices[c].text, demand->devices.text))
-            cards |= 1u << c;
-    return (uint16_t)cards;
-}
-
 uint16_t decide_cards_with(const uint32_t cores[TOPO_CARDS_MAX],
                            const uint32_t memory_mib[TOPO_CARDS_MAX],
                            struct card_need need)
@@ -66,6 +54,7 @@ uint16_t decide_cards_for(const struct node_state *state,
     return decide_cards_open(state, demand) &
            decide_cards_of_arch(state->shape, demand) &
            decide_cards_with_devices(state->shape, demand) &
+           decide_cards_letting(state->shape, demand) &
            decide_cards_by(state, demand) &
            decide_cards_running(state, demand) &
            decide_cards_with(state->free_cores, state->free_memory_mib,

@@ -30,6 +30,17 @@ uint16_t decide_cards_of_arch(const struct shape *shape,
 /* Bits of the cards that have the sets of devices asked. */
 uint16_t decide_cards_with_devices(const struct shape *shape,
                                    const struct demand *demand);
+/* Bits of the cards that decide_card_lets() says. */
+uint16_t decide_cards_letting(const struct shape *shape,
+                              const struct demand *demand);
+/* Why there are too few of either. */
+void decide_explain_devices(const struct node_state *state,
+                            const struct demand *demand, struct str *out);
+void decide_explain_rights(const struct node_state *state,
+                           const struct demand *demand, struct str *out);
+/* "2 of 8 cards WHAT; 3 are needed". */
+void decide_add_shortage(struct str *out, unsigned n, unsigned of,
+                         const char *what, unsigned needed);
 /* Bits of the cards that are given as the demand asks: by claims or not. */
 uint16_t decide_cards_by(const struct node_state *state,
                          const struct demand *demand);

@@ -26,6 +26,7 @@ const char *reason_word(enum reason reason)
         [REASON_DRAINED] = "drained",
         [REASON_ARCH] = "arch",
         [REASON_NO_DEVICES] = "no-devices",
+        [REASON_NO_RIGHTS] = "no-rights",
         [REASON_BY_CLAIMS] = "by-claims",
         [REASON_BY_ALLOCATIONS] = "by-allocations",
         [REASON_RUNS_NO_PODS] = "runs-no-pods",
@@ -69,6 +70,7 @@ static unsigned cards_meant(const struct node_state *state,
 {
     return decide_cards_of_arch(state->shape, demand) &
            decide_cards_with_devices(state->shape, demand) &
+           decide_cards_letting(state->shape, demand) &
            decide_cards_by(state, demand) & decide_cards_running(state, demand);
 }
 
@@ -99,6 +101,9 @@ static enum reason reason_never(const struct node_state *state,
     cards &= decide_cards_with_devices(state->shape, demand);
     if (count_bits(cards) < asked)
         return REASON_NO_DEVICES;
+    cards &= decide_cards_letting(state->shape, demand);
+    if (count_bits(cards) < asked)
+        return REASON_NO_RIGHTS;
     cards &= decide_cards_by(state, demand);
     if (count_bits(cards) < asked)
         return demand->by_claim ? REASON_BY_ALLOCATIONS : REASON_BY_CLAIMS;
@@ -240,8 +245,7 @@ static void add_free(struct str *out, unsigned n, unsigned of, const char *noun,
              needed == 1 ? "is" : "are");
 }
 
-/* "2 of 8 cards WHAT; 3 are needed". */
-static void add_shortage(struct str *out, unsigned n, unsigned of,
+void decide_add_shortage(struct str *out, unsigned n, unsigned of,
                          const char *what, unsigned needed)
 {
     str_addf(out, "%u of ", n);
@@ -276,32 +280,19 @@ static void add_way_out(struct str *out, const uint32_t *free_amounts,
     add_count(out, n_more, "card");
 }
 
-/* "0 of 8 cards have the devices rdma …". */
-static void explain_devices(const struct node_state *state,
-                            const struct demand *demand, struct str *out)
-{
-    unsigned of_arch = decide_cards_of_arch(state->shape, demand);
-    unsigned n = count_bits(of_arch &
-                            decide_cards_with_devices(state->shape, demand));
-    cleanup_free char *what = xasprintf(
-        "%s the devices \"%s\"", n == 1 ? "has" : "have", demand->devices.text);
-    add_shortage(out, n, count_bits(of_arch), what, demand->cards);
-    str_add(out, "; name them under \"devices\" in the card file of its "
-                 "biga-advertiser, which has to run the pods itself");
-}
-
 static void explain_book(const struct node_state *state,
                          const struct demand *demand, struct str *out)
 {
     unsigned of_arch = decide_cards_of_arch(state->shape, demand) &
-                       decide_cards_with_devices(state->shape, demand);
+                       decide_cards_with_devices(state->shape, demand) &
+                       decide_cards_letting(state->shape, demand);
     unsigned n = count_bits(of_arch & decide_cards_by(state, demand));
     char what[64];
     (void)snprintf(what, sizeof what, "%s given by %s, the others by %s",
                    n == 1 ? "is" : "are",
                    demand->by_claim ? "ResourceClaims" : "Biga",
                    demand->by_claim ? "Biga" : "ResourceClaims");
-    add_shortage(out, n, count_bits(of_arch), what, demand->cards);
+    decide_add_shortage(out, n, count_bits(of_arch), what, demand->cards);
     str_add(out,
             demand->by_claim
                 ? "; ask for biga.dev/card instead of a claim, or start the "
@@ -316,7 +307,8 @@ static void explain_never(enum reason reason, const struct node_state *state,
     const struct shape *shape = state->shape;
     unsigned of_arch = decide_cards_of_arch(shape, demand);
     unsigned given = of_arch & decide_cards_by(state, demand) &
-                     decide_cards_with_devices(shape, demand);
+                     decide_cards_with_devices(shape, demand) &
+                     decide_cards_letting(shape, demand);
     unsigned all = given & decide_cards_running(state, demand);
     char what[64];
     switch (reason) {
@@ -330,37 +322,42 @@ static void explain_never(enum reason reason, const struct node_state *state,
     case REASON_ARCH:
         (void)snprintf(what, sizeof what, "%s of architecture %s",
                        count_bits(of_arch) == 1 ? "is" : "are", demand->arch);
-        add_shortage(out, count_bits(of_arch), shape->n_cards, what,
-                     demand->cards);
+        decide_add_shortage(out, count_bits(of_arch), shape->n_cards, what,
+                            demand->cards);
         break;
     case REASON_NO_DEVICES:
-        explain_devices(state, demand, out);
+        decide_explain_devices(state, demand, out);
+        break;
+    case REASON_NO_RIGHTS:
+        decide_explain_rights(state, demand, out);
         break;
     case REASON_NO_RUNTIME:
-        add_shortage(out, count_bits(all), count_bits(given),
-                     "can run pods, the runtime of the others is not known to "
-                     "the node's biga-advertiser: name their endpoints in its "
-                     "card file",
-                     demand->cards);
+        decide_add_shortage(
+            out, count_bits(all), count_bits(given),
+            "can run pods, the runtime of the others is not known to "
+            "the node's biga-advertiser: name their endpoints in its "
+            "card file",
+            demand->cards);
         break;
     case REASON_UNHEALTHY:
-        add_shortage(out, count_bits(all & state->usable), count_bits(all),
-                     "can be used, the others are withdrawn", demand->cards);
+        decide_add_shortage(
+            out, count_bits(all & state->usable), count_bits(all),
+            "can be used, the others are withdrawn", demand->cards);
         if (all & state->drained)
             str_addf(out, "; %u of those drained (biga card undrain)",
                      count_bits(all & state->drained));
         break;
     case REASON_DRAINED:
-        add_shortage(out, count_bits(all & state->usable), count_bits(all),
-                     "can be used, the others are drained or lost",
-                     demand->cards);
+        decide_add_shortage(
+            out, count_bits(all & state->usable), count_bits(all),
+            "can be used, the others are drained or lost", demand->cards);
         str_add(out, "; biga card undrain gives drained ones back");
         break;
     case REASON_CARDS_RESERVED:
-        add_shortage(out, count_bits(all & ~(unsigned)state->reserved),
-                     count_bits(all),
-                     "can be had alone, services have shares of the others",
-                     demand->cards);
+        decide_add_shortage(
+            out, count_bits(all & ~(unsigned)state->reserved), count_bits(all),
+            "can be had alone, services have shares of the others",
+            demand->cards);
         break;
     case REASON_TOO_FEW_GPUS:
         add_too_few(out, shape->n_gpus, "GPU", demand->gpus);
@@ -496,9 +493,10 @@ static void explain_busy(enum reason reason, const struct node_state *state,
     unsigned open = all & decide_cards_open(state, demand), cards = open;
     char what[64];
     if (reason == REASON_CARDS_BUSY) {
-        add_shortage(out, count_bits(open), count_bits(all),
-                     demand->exclusive ? "unshared" : "not held by others",
-                     demand->cards);
+        decide_add_shortage(out, count_bits(open), count_bits(all),
+                            demand->exclusive ? "unshared"
+                                              : "not held by others",
+                            demand->cards);
         if (count_bits(open) < demand->cards) {
             str_add(out, "; it would fit with ");
             add_count(out, demand->cards - count_bits(open), "more card");
@@ -521,7 +519,8 @@ static void explain_busy(enum reason reason, const struct node_state *state,
                    memory      ? "MiB"
                    : each == 1 ? "core"
                                : "cores");
-    add_shortage(out, count_bits(cards), count_bits(open), what, demand->cards);
+    decide_add_shortage(out, count_bits(cards), count_bits(open), what,
+                        demand->cards);
     add_way_out(out, amounts, open, each, demand->cards);
 }
 

@@ -5,6 +5,7 @@
 
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
+#include "model/topo/card_rights.h"
 
 enum {
     PAIRS_MAX = TOPO_CARDS_MAX * (TOPO_CARDS_MAX - 1) / 2,
@@ -159,6 +160,14 @@ static void fill_devices(struct shape *s, const struct topo *topo, size_t cards)
     }
 }
 
+static void fill_rights(struct shape *s, const struct topo *topo, size_t cards)
+{
+    for (unsigned c = 0; c < s->n_cards; c++)
+        if (card_rights_parse(topo_device(topo, cards + c)->rights,
+                              &s->rights[c]))
+            s->told |= (uint16_t)(1u << c);
+}
+
 static size_t at_most(size_t n, size_t max)
 {
     return n < max ? n : max;
@@ -178,6 +187,7 @@ struct shape *shape_create(const struct topo *topo)
     fill_nics(s, topo, cards, gpus);
     fill_arch(s, topo, cards);
     fill_devices(s, topo, cards);
+    fill_rights(s, topo, cards);
     for (unsigned n = 0; n < s->n_numas; n++) {
         s->numa_id[n] = (int16_t)topo_device(topo, numas + n)->numa;
         s->numa_cpus[n] = topo_device(topo, numas + n)->cpus;

@@ -33,6 +33,8 @@ struct shape {
     uint32_t numa_cpus[TOPO_NUMAS_MAX]; /* logical CPUs, 0 unknown */
     char arch[TOPO_CARDS_MAX][SHAPE_ARCH_MAX];
     struct device_sets devices[TOPO_CARDS_MAX];
+    uint64_t rights[TOPO_CARDS_MAX]; /* bits of card_rights.h */
+    uint16_t told; /* bits of the cards whose rights are known */
 
     /* whole aligned groups of two or more cards: behind one PCIe switch
      * (mutually PIX), on one NUMA node, in one package, all */

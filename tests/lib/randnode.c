@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "model/topo/card_rights.h"
 
 /* --- chance ------------------------------------------------------------- */
 
@@ -149,6 +150,13 @@ static struct shape *random_shape(struct randnode_limits max)
         memcpy(s->arch[c], arch, strlen(arch));
         const char *sets = odds(70) ? "rdma snap" : odds(50) ? "rdma" : "";
         memcpy(s->devices[c].text, sets, strlen(sets));
+        if (odds(30))
+            continue;
+        s->told |= (uint16_t)(1u << c);
+        s->rights[c] = (odds(50) ? CARD_RIGHTS_IPC_LOCK : 0) |
+                       (odds(50) ? CARD_RIGHTS_PRIVILEGED : 0) |
+                       (odds(50) ? CARD_RIGHTS_SET_LOCKS(0) : 0) |
+                       (odds(50) ? CARD_RIGHTS_SET_LOCKS(1) : 0);
     }
     if (odds(50))
         fill_tree(s);
@@ -201,6 +209,20 @@ static void random_state(const struct shape *shape, struct node_state *state)
                                   roll(65536));
 }
 
+/* Its cards have the sets "rdma" and "snap", or the first alone. */
+bool randnode_lets(const struct shape *shape, unsigned card,
+                   const struct demand *d)
+{
+    bool snap = strcmp(d->devices.text, "snap") == 0;
+    uint64_t has = shape->rights[card];
+    if (!d->runs || d->rights == 0 || !(shape->told & 1u << card))
+        return true;
+    if (d->rights == CARD_RIGHTS_PRIVILEGED)
+        return has & CARD_RIGHTS_PRIVILEGED;
+    return has & CARD_RIGHTS_IPC_LOCK ||
+           (d->devices.text[0] && has & CARD_RIGHTS_SET_LOCKS(snap));
+}
+
 void demand_roll(struct demand *d, struct randnode_limits max)
 {
     memset(d, 0, sizeof *d);
@@ -226,6 +248,8 @@ void demand_roll(struct demand *d, struct randnode_limits max)
     if (odds(10))
         memcpy(d->devices.text, odds(50) ? "rdma" : "snap", 4);
     d->runs = (uint8_t)(odds(70) ? 0 : roll(4));
+    if (odds(15))
+        d->rights = odds(60) ? CARD_RIGHTS_IPC_LOCK : CARD_RIGHTS_PRIVILEGED;
     d->by_claim = odds(6);
 }
 
@@ -296,7 +320,9 @@ static struct shape *rename_shape(const struct shape *s, const struct names *to)
         memcpy(t->card_numa[card[c]], s->card_numa[c], sizeof s->card_numa[c]);
         memcpy(t->arch[card[c]], s->arch[c], sizeof s->arch[c]);
         t->devices[card[c]] = s->devices[c];
+        t->rights[card[c]] = s->rights[c];
     }
+    t->told = renamed(s->told, card, s->n_cards);
     for (unsigned g = 0; g < s->n_gpus; g++)
         for (unsigned i = 0; i < s->n_nics; i++)
             t->gpu_nic[gpu[g]][nic[i]] = s->gpu_nic[g][i];

@@ -36,6 +36,10 @@ void question_fini(struct question *q);
 /* A demand alone. */
 void demand_roll(struct demand *d, struct randnode_limits max);
 
+/* Does its node let applied pods have the rights, as the contract has it? */
+bool randnode_lets(const struct shape *shape, unsigned card,
+                   const struct demand *d);
+
 /* The same question with the devices in another order. */
 void question_rename(const struct question *q, struct question *ret_other);
 

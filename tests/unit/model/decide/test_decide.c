@@ -8,6 +8,7 @@
 
 #include "lib/base/mem.h"
 #include "model/decide/decide.h"
+#include "model/topo/card_rights.h"
 #include "tests/lib/sim/simhost.h"
 
 struct host {
@@ -219,6 +220,23 @@ Test(decide, reasons_that_no_preemption_helps)
                   "name them under \"devices\" in the card file of its "
                   "biga-advertiser, which has to run the pods itself");
     h.demand.devices.text[0] = '\0';
+    h.shape->told = 0xff;
+    h.shape->rights[0] = CARD_RIGHTS_IPC_LOCK;
+    h.demand.rights = CARD_RIGHTS_IPC_LOCK | CARD_RIGHTS_HOST_PID;
+    h.demand.runs = RUNS_CARDS;
+    expect_reason(&h, ask(&h, 1, 0), REASON_NO_RIGHTS,
+                  "0 of 8 cards let pods have the rights IPC_LOCK,host-pid; 1 "
+                  "is needed; the operator of the node would have to start its "
+                  "biga-advertiser with --allow IPC_LOCK,host-pid, or give "
+                  "IPC_LOCK by one of the pod's sets of devices");
+    h.demand.rights = CARD_RIGHTS_IPC_LOCK;
+    expect_reason(&h, ask(&h, 2, 0), REASON_NO_RIGHTS,
+                  "1 of 8 cards lets pods have the rights IPC_LOCK; 2 are "
+                  "needed; the operator of the node would have to start its "
+                  "biga-advertiser with --allow IPC_LOCK, or give IPC_LOCK by "
+                  "one of the pod's sets of devices");
+    h.demand.rights = 0;
+    h.demand.runs = 0;
     for (enum reason r = REASON_UNKNOWN_NODE; r <= REASON_PAIR_CARDS; r++)
         cr_assert(!reason_resolvable(r));
     host_fini(&h);

@@ -196,7 +196,8 @@ static bool card_is_available(const struct node_state *st,
            (!d->arch[0] || strcmp(d->arch, st->shape->arch[c]) == 0) &&
            (!d->devices.text[0] ||
             strstr(st->shape->devices[c].text, d->devices.text)) &&
-           st->free_cores[c] >= cores && st->free_memory_mib[c] >= memory;
+           randnode_lets(st->shape, c, d) && st->free_cores[c] >= cores &&
+           st->free_memory_mib[c] >= memory;
 }
 
 static bool cards_are_allowed(const struct node_state *st,

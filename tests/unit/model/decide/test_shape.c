@@ -5,6 +5,7 @@
 #include "lib/base/mem.h"
 #include "model/decide/decide.h"
 #include "model/decide/shape.h"
+#include "model/topo/card_rights.h"
 #include "model/topo/topo_builder.h"
 
 DEFINE_CLEANUP(shape, struct shape *, shape_destroy)
@@ -65,6 +66,7 @@ static struct topo *example(const char *name)
     struct device long_arch = pci_device(DEVICE_CARD, 5, NULL, 0x50);
     long_arch.arch = "an-architecture-of-20";
     long_arch.devices = "rdma snap";
+    long_arch.rights = "2001000000004000";
     add_numa(b, 0, 0);
     add_numa(b, 2, 0);
     add_numa(b, 5, 1);
@@ -108,6 +110,10 @@ Test(shape, relations_and_names)
     cr_assert_str_eq(s->arch[5], "", "too long to be asked for: unknown");
     cr_assert_str_eq(s->devices[0].text, "");
     cr_assert_str_eq(s->devices[5].text, "rdma snap");
+    cr_assert_eq(s->told, 1u << 5);
+    cr_assert_eq(s->rights[5], CARD_RIGHTS_PRIVILEGED |
+                                   CARD_RIGHTS_SET_LOCKS(0) |
+                                   CARD_RIGHTS_IPC_LOCK);
 }
 
 static bool has_group(const struct shape *s, uint16_t group)

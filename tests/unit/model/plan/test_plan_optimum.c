@@ -207,7 +207,8 @@ static bool card_is_free(const struct node_state *st, const struct demand *d,
            (!d->arch[0] || strcmp(d->arch, st->shape->arch[c]) == 0) &&
            (!d->devices.text[0] ||
             strstr(st->shape->devices[c].text, d->devices.text)) &&
-           st->free_cores[c] >= cores && st->free_memory_mib[c] >= memory;
+           randnode_lets(st->shape, c, d) && st->free_cores[c] >= cores &&
+           st->free_memory_mib[c] >= memory;
 }
 
 static unsigned nearest_gpu(const struct shape *s, unsigned card, unsigned gpus)
