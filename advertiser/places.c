@@ -142,8 +142,10 @@ int places_mark(const struct topo *topo, enum topo_runs runs,
             d.unhealthy |= health == ACT_LOST || health == ACT_DRAINED;
             d.health = act_health_name(health);
             d.runs_pods = v->endpoint[0];
-            if (runs == TOPO_RUNS_PODS && v->endpoint[0])
+            if (runs == TOPO_RUNS_PODS && v->endpoint[0]) {
                 d.devices = v->devices.text;
+                d.rights = v->rights;
+            }
             if (!*d.endpoint && strlen(v->endpoint) <= TOPO_TEXT_MAX)
                 d.endpoint = v->endpoint;
         }

@@ -188,14 +188,15 @@ def test_rights(t, node):
         return service(name, cores=1, hostPID=True, container={
             "securityContext": {"privileged": True}}, **more)
     advertiser = node.advertiser
-    with t.check("who asks for more than every pod has is refused"):
+    with t.check("who asks for more than every pod has is not placed there"):
         node.apply([master("m0"), service("m1", cores=1, container={
             "securityContext": {"capabilities": {"add": ["NET_ADMIN"]}}})])
-        message = reason(node, "m0", "NotAllowed")
-        assert "spec.hostPID: is true" in message, message
-        assert "--allow host-pid" in message, message
-        message = reason(node, "m1", "NotAllowed")
-        assert "--allow NET_ADMIN" in message, message
+        message = reason(node, "m0", "NoPlace")
+        assert "let pods have the rights privileged,host-pid" in message, \
+            message
+        message = reason(node, "m1", "NoPlace")
+        assert "let pods have the rights NET_ADMIN" in message, message
+        assert "no-rights" in node.biga("why", "m1", "--json")
         found = node.local("GET", "/v1/pods")["items"]
         assert not found, f"it was begun: {found}"
         end(node, "m0")

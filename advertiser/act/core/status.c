@@ -8,6 +8,7 @@
 #include "advertiser/act/core/pod_table.h"
 #include "advertiser/act/core/status.h"
 #include "lib/io/clock.h"
+#include "model/pod/rights.h"
 
 static void put(char *to, size_t size, const char *text)
 {
@@ -111,6 +112,21 @@ static LOCKED bool is_drained_unasked(const struct place *p, uint32_t n_pods)
     return p->drained && p->present && !p->desc.endpoint[0] && n_pods == 0;
 }
 
+/* What pods may have there by --allow, and which sets give more. */
+static LOCKED void fill_rights(const struct place *p,
+                               struct act_place_status *v)
+{
+    uint64_t bits = rights_bits(&p->a->rights);
+    const char *text = v->devices.text;
+    for (unsigned n = 0; *text; n++) {
+        char name[DEVICE_SET_NAME_MAX + 1];
+        text = device_sets_next(text, name);
+        const struct act_device_set *set = card_set(&p->desc, name);
+        bits |= set && set->ipc_lock ? CARD_RIGHTS_SET_LOCKS(n) : 0;
+    }
+    card_rights_text(bits, v->rights);
+}
+
 void status_fill_place(struct place *p, struct act_place_status *v)
 {
     *v = (struct act_place_status){
@@ -125,6 +141,7 @@ void status_fill_place(struct place *p, struct act_place_status *v)
     for (size_t i = 0; i < p->desc.n_sets; i++) /* they fit: the card file */
         (void)device_sets_add(&v->devices, p->desc.sets[i].name,
                               strlen(p->desc.sets[i].name));
+    fill_rights(p, v);
     for (size_t i = 0; i < p->a->n_entries; i++) {
         const struct pod_entry *e = p->a->entries[i];
         v->n_pods += pod_entry_is_on(e, p) && !pod_entry_is_helper(e) &&

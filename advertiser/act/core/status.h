@@ -10,12 +10,14 @@
 #include "advertiser/act/card/health.h"
 #include "advertiser/act/pod/pod.h"
 #include "advertiser/cri/cri.h"
+#include "model/topo/card_rights.h"
 
 enum { ACT_CONTAINERS_MAX = 16 };
 
 struct act_place_status {
     char name[ACT_NAME_MAX + 1], pci[PCI_ADDR_TEXT_MAX], endpoint[256];
-    struct device_sets devices; /* that pods get there */
+    struct device_sets devices;         /* that pods get there */
+    char rights[CARD_RIGHTS_TEXT_SIZE]; /* that they may have, see there */
     enum act_health health;
     bool drained; /* also while lost */
     char reason[ACT_MESSAGE_MAX];

@@ -176,17 +176,23 @@ Test(places, says_which_cards_run_pods)
     (void)snprintf(views[0].endpoint, sizeof views[0].endpoint, "%s",
                    "tcp://192.0.2.1:7443");
     memcpy(views[0].devices.text, "rdma snap", sizeof "rdma snap");
+    card_rights_text(CARD_RIGHTS_IPC_LOCK, views[0].rights);
     cr_assert_eq(places_mark(topo, TOPO_RUNS_PODS, views, 3, &marked, &err), 0);
     cr_expect_eq(topo_runs(marked), TOPO_RUNS_PODS);
     cr_expect(topo_find(marked, "card-0000-01-00")->runs_pods);
     cr_expect_str_eq(topo_find(marked, "card-0000-01-00")->devices,
                      "rdma snap");
     cr_expect_str_eq(topo_find(marked, "card-0000-02-00")->devices, "");
+    cr_expect_str_eq(topo_find(marked, "card-0000-01-00")->rights,
+                     "0000000000004000");
+    cr_expect_str_eq(topo_find(marked, "card-0000-02-00")->rights, "");
     cleanup_with(topo) struct topo *untold = NULL;
     cr_assert_eq(places_mark(topo, TOPO_RUNS_UNTOLD, views, 3, &untold, &err),
                  0);
     cr_expect_str_eq(topo_find(untold, "card-0000-01-00")->devices, "",
                      "a kubelet's pods get none");
+    cr_expect_str_eq(topo_find(untold, "card-0000-01-00")->rights, "",
+                     "a kubelet's pods have what others let them");
     cr_expect_not(topo_find(marked, "card-0000-02-00")->runs_pods);
     cr_expect_not(topo_find(marked, "card-0000-03-00")->runs_pods);
     cr_assert_eq(places_mark(topo, TOPO_RUNS_NONE, NULL, 0, &none, &err), 0);
