@@ -3,10 +3,10 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "advertiser/dra/card_nodes.h"
+#include "advertiser/hostside/device_nodes.h"
 #include "lib/base/jwrite.h"
 
-static void write_node(const struct card_node *node, struct str *out)
+static void write_node(const struct device_node *node, struct str *out)
 {
     jwrite_object(out, NULL);
     jwrite_text(out, "path", node->path);
@@ -53,7 +53,7 @@ static void write_claim_env(const struct dra_record *r, const char *device,
 }
 
 static void write_card(const struct dra_record *r, const struct device *card,
-                       const struct card_nodes *n, struct str *out)
+                       const struct device_nodes *n, struct str *out)
 {
     char pci[PCI_ADDR_TEXT_MAX] = "";
     cleanup_free char *name = xasprintf("%s-%s", r->uid, card->id);
@@ -91,17 +91,17 @@ static int write_device(const struct dra_record *r, const char *device,
                          "%s: is no card of this node now; see what "
                          "biga-advertiser --print tree finds",
                          device);
-    cleanup_free struct card_nodes *n = xcalloc(1, sizeof *n);
+    cleanup_free struct device_nodes *n = xcalloc(1, sizeof *n);
     const struct cardfile_key key = {.pci = card->pci,
                                      .vendor_id = card->vendor_id,
                                      .device_id = card->device_id,
                                      .serial = card->serial};
     cardfile_find(host->cards, &key, &said);
-    card_nodes_look(host->sysroot, card, n);
+    device_nodes_look(host->sysroot, card, n);
     for (size_t i = 0; i < said.n_device_nodes; i++)
-        card_nodes_add(n, said.device_nodes[i]);
+        device_nodes_add(n, said.device_nodes[i]);
     write_card(r, card, n, out);
-    card_nodes_fini(n);
+    device_nodes_fini(n);
     return 0;
 }
 

@@ -1,4 +1,4 @@
-#include "advertiser/dra/card_nodes.h"
+#include "advertiser/hostside/device_nodes.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -58,30 +58,30 @@ static bool read_link(const char *dir, const char *name, char *ret_name,
 
 /* --- what is found -------------------------------------------------------- */
 
-static struct card_node *add(struct card_nodes *n, const char *path)
+static struct device_node *add(struct device_nodes *n, const char *path)
 {
     for (size_t i = 0; i < n->n; i++)
         if (strcmp(n->nodes[i].path, path) == 0)
             return NULL;
-    if (n->n == CARD_NODES_MAX || strlen(path) > CARD_NODE_PATH_MAX)
+    if (n->n == DEVICE_NODES_MAX || strlen(path) > DEVICE_NODE_PATH_MAX)
         return NULL;
-    struct card_node *node = &n->nodes[n->n++];
+    struct device_node *node = &n->nodes[n->n++];
     memset(node, 0, sizeof *node);
     memcpy(node->path, path, strlen(path) + 1);
     return node;
 }
 
-void card_nodes_add(struct card_nodes *n, const char *path)
+void device_nodes_add(struct device_nodes *n, const char *path)
 {
     (void)add(n, path); /* it is there, or there are too many */
 }
 
-static void add_numbered(struct card_nodes *n, const char *below,
+static void add_numbered(struct device_nodes *n, const char *below,
                          const char *dir, const char *name)
 {
     char path[PATH_MAX];
     (void)snprintf(path, sizeof path, "%s/%s", below, name);
-    struct card_node *node = add(n, path);
+    struct device_node *node = add(n, path);
     if (node)
         node->numbered = read_number(dir, name, &node->major, &node->minor);
 }
@@ -93,30 +93,32 @@ static void add_name(struct str *list, const char *name)
     str_add(list, name);
 }
 
-typedef void found_f(struct card_nodes *n, const char *dir, const char *name);
+typedef void found_f(struct device_nodes *n, const char *dir, const char *name);
 
-static void found_rdma(struct card_nodes *n, const char *dir, const char *name)
+static void found_rdma(struct device_nodes *n, const char *dir,
+                       const char *name)
 {
     (void)dir;
     add_name(&n->rdma, name);
 }
 
-static void found_interface(struct card_nodes *n, const char *dir,
+static void found_interface(struct device_nodes *n, const char *dir,
                             const char *name)
 {
     (void)dir;
     add_name(&n->interfaces, name);
 }
 
-static void found_verbs(struct card_nodes *n, const char *dir, const char *name)
+static void found_verbs(struct device_nodes *n, const char *dir,
+                        const char *name)
 {
     if (strncmp(name, "uverbs", 6) == 0)
         add_numbered(n, "/dev/infiniband", dir, name);
 }
 
 /* Each plain name in a folder, in order. */
-static void each(struct card_nodes *n, const char *function, const char *folder,
-                 found_f *found)
+static void each(struct device_nodes *n, const char *function,
+                 const char *folder, found_f *found)
 {
     char dir[PATH_MAX];
     struct dirent **list = NULL;
@@ -137,7 +139,7 @@ static bool is_virtual(const char *function)
     return access(path, F_OK) == 0;
 }
 
-static void look_at_vfio(struct card_nodes *n, const char *function)
+static void look_at_vfio(struct device_nodes *n, const char *function)
 {
     char name[64], path[96];
     if (!read_link(function, "driver", name, sizeof name) ||
@@ -145,12 +147,12 @@ static void look_at_vfio(struct card_nodes *n, const char *function)
         !read_link(function, "iommu_group", name, sizeof name))
         return;
     (void)snprintf(path, sizeof path, "/dev/vfio/%s", name);
-    card_nodes_add(n, path);
-    card_nodes_add(n, "/dev/vfio/vfio");
+    device_nodes_add(n, path);
+    device_nodes_add(n, "/dev/vfio/vfio");
 }
 
 static void look_at(const char *sysroot, const struct pci_addr *addr,
-                    struct card_nodes *n)
+                    struct device_nodes *n)
 {
     char pci[PCI_ADDR_TEXT_MAX], function[PATH_MAX];
     pci_addr_format(addr, pci);
@@ -164,14 +166,14 @@ static void look_at(const char *sysroot, const struct pci_addr *addr,
     look_at_vfio(n, function);
 }
 
-void card_nodes_look(const char *sysroot, const struct device *card,
-                     struct card_nodes *ret_nodes)
+void device_nodes_look(const char *sysroot, const struct device *card,
+                       struct device_nodes *ret_nodes)
 {
     char dir[PATH_MAX];
     unsigned major, minor;
-    struct card_nodes *n = ret_nodes;
+    struct device_nodes *n = ret_nodes;
     n->n = 0;
-    n->rdma = n->interfaces = n->vfs = STR_INIT(CARD_NAMES_MAX);
+    n->rdma = n->interfaces = n->vfs = STR_INIT(DEVICE_NAMES_MAX);
     if (!sysroot || !card->has_pci)
         return;
     if (card->n_functions == 0)
@@ -183,7 +185,7 @@ void card_nodes_look(const char *sysroot, const struct device *card,
         add_numbered(n, "/dev/infiniband", dir, "rdma_cm");
 }
 
-void card_nodes_fini(struct card_nodes *n)
+void device_nodes_fini(struct device_nodes *n)
 {
     str_fini(&n->rdma);
     str_fini(&n->interfaces);

@@ -1,4 +1,4 @@
-/* card_nodes - the host's side of a card, as /sys tells now: RDMA devices,
+/* device_nodes - the host's side of a card, as /sys tells now: RDMA devices,
  * network devices and virtual functions of all its PCI functions, and the files
  * below /dev by which programs reach them.
  *
@@ -6,8 +6,8 @@
  * kernel's Documentation/infiniband/user_verbs) and infiniband/NAME, net/NAME,
  * physfn of a virtual function; and /dev/vfio/GROUP of one whose driver is
  * vfio-pci (Documentation/driver-api/vfio). */
-#ifndef BIGA_ADVERTISER_DRA_CARD_NODES_H
-#define BIGA_ADVERTISER_DRA_CARD_NODES_H
+#ifndef BIGA_ADVERTISER_HOSTSIDE_DEVICE_NODES_H
+#define BIGA_ADVERTISER_HOSTSIDE_DEVICE_NODES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,29 +16,29 @@
 #include "model/topo/topo.h"
 
 enum {
-    CARD_NODES_MAX = 160, /* files of one card; more are left out */
-    CARD_NODE_PATH_MAX = 63,
-    CARD_NAMES_MAX = 4096, /* bytes of a list of names */
+    DEVICE_NODES_MAX = 160, /* files of one card; more are left out */
+    DEVICE_NODE_PATH_MAX = 63,
+    DEVICE_NAMES_MAX = 4096, /* bytes of a list of names */
 };
 
-struct card_node {
-    char path[CARD_NODE_PATH_MAX + 1]; /* "/dev/infiniband/uverbs0" */
+struct device_node {
+    char path[DEVICE_NODE_PATH_MAX + 1]; /* "/dev/infiniband/uverbs0" */
     bool numbered; /* /sys tells its number; else whoever makes it looks */
     unsigned major, minor;
 };
 
-struct card_nodes {
-    struct card_node nodes[CARD_NODES_MAX];
+struct device_nodes {
+    struct device_node nodes[DEVICE_NODES_MAX];
     size_t n;
     struct str rdma, interfaces, vfs; /* names, with ',' between */
 };
 
 /* `sysroot` is of the /sys, "" for /; NULL: what is described has none.  Blocks
  * for drivers to answer.  Never fails: what cannot be read is not there. */
-void card_nodes_look(const char *sysroot, const struct device *card,
-                     struct card_nodes *ret_nodes);
+void device_nodes_look(const char *sysroot, const struct device *card,
+                       struct device_nodes *ret_nodes);
 /* One more, of a path that is not there yet. */
-void card_nodes_add(struct card_nodes *n, const char *path);
-void card_nodes_fini(struct card_nodes *n);
+void device_nodes_add(struct device_nodes *n, const char *path);
+void device_nodes_fini(struct device_nodes *n);
 
 #endif
