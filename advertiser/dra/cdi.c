@@ -97,7 +97,9 @@ static int write_device(const struct dra_record *r, const char *device,
                                      .device_id = card->device_id,
                                      .serial = card->serial};
     cardfile_find(host->cards, &key, &said);
-    device_nodes_look(host->sysroot, card, n);
+    const struct device_part part = {.kinds = NODES_ALL, .function = ""};
+    device_nodes_init(n);
+    device_nodes_look(host->sysroot, card, &part, n);
     for (size_t i = 0; i < said.n_device_nodes; i++)
         device_nodes_add(n, said.device_nodes[i]);
     write_card(r, card, n, out);
