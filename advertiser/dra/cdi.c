@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "advertiser/hostside/device_nodes.h"
+#include "advertiser/hostside/host_side.h"
 #include "lib/base/jwrite.h"
 
 static void write_node(const struct device_node *node, struct str *out)
@@ -85,23 +85,16 @@ static int write_device(const struct dra_record *r, const char *device,
                         struct error *err)
 {
     const struct device *card = topo_find(host->topo, device);
-    struct cardfile_card said;
     if (!card || card->kind != DEVICE_CARD)
         return error_set(err, ENODEV,
                          "%s: is no card of this node now; see what "
                          "biga-advertiser --print tree finds",
                          device);
     cleanup_free struct device_nodes *n = xcalloc(1, sizeof *n);
-    const struct cardfile_key key = {.pci = card->pci,
-                                     .vendor_id = card->vendor_id,
-                                     .device_id = card->device_id,
-                                     .serial = card->serial};
-    cardfile_find(host->cards, &key, &said);
     const struct device_part part = {.kinds = NODES_ALL, .function = ""};
     device_nodes_init(n);
     device_nodes_look(host->sysroot, card, &part, n);
-    for (size_t i = 0; i < said.n_device_nodes; i++)
-        device_nodes_add(n, said.device_nodes[i]);
+    host_side_add_named(host->cards, card, n);
     write_card(r, card, n, out);
     device_nodes_fini(n);
     return 0;
