@@ -248,6 +248,16 @@ static void add_peer(const struct pod_set *set, const struct snapshot *s,
     }
 }
 
+static void write_devices(const char *name, const struct topo *topo,
+                          char (*ids)[TOPO_ID_MAX + 1], size_t n,
+                          void (*add)(const struct device *d, struct str *out),
+                          struct str *out)
+{
+    cleanup_str struct str text = STR_INIT(ENV_MAX);
+    each_device(topo, ids, n, add, &text);
+    jwrite_text(out, name, str_text(&text));
+}
+
 static void write_env(const struct pod_set *set, const struct snapshot *s,
                       const struct topo *topo, const struct item *item,
                       struct str *out)
@@ -259,22 +269,21 @@ static void write_env(const struct pod_set *set, const struct snapshot *s,
     jwrite_text(out, "BIGA_JOB", d->job);
     str_addf(out, ",\"BIGA_RANK\":\"%d\",\"BIGA_SIZE\":\"%d\"", (int)d->pair,
              (int)d->size);
-    each_device(topo, a->cards, a->n_cards, add_pci, &text);
-    jwrite_text(out, "BIGA_CARD_PCI", str_text(&text));
-    str_reset(&text);
-    each_device(topo, a->cards, a->n_cards, add_rdma, &text);
-    jwrite_text(out, "BIGA_RDMA_DEVICE", str_text(&text));
-    str_reset(&text);
+    write_devices("BIGA_CARD_PCI", topo, a->cards, a->n_cards, add_pci, out);
+    write_devices("BIGA_RDMA_DEVICE", topo, a->cards, a->n_cards, add_rdma,
+                  out);
     if (d->role == ROLE_HOST && a->numa >= 0)
         str_addf(&text, "%d", (int)a->numa);
     else
         each_device(topo, a->cards, a->n_cards, add_numa, &text);
     jwrite_text(out, "BIGA_NUMA_NODES", str_text(&text));
     if (a->n_nics) {
-        str_reset(&text);
-        each_device(topo, a->nics, a->n_nics, add_rdma, &text);
-        jwrite_text(out, "BIGA_NIC_DEVICE", str_text(&text));
+        write_devices("BIGA_NIC_DEVICE", topo, a->nics, a->n_nics, add_rdma,
+                      out);
+        write_devices("BIGA_NIC_PCI", topo, a->nics, a->n_nics, add_pci, out);
     }
+    if (a->n_gpus)
+        write_devices("BIGA_GPU_PCI", topo, a->gpus, a->n_gpus, add_pci, out);
     str_reset(&text);
     add_peer(set, s, topo, a, &text);
     jwrite_text(out, "BIGA_PEER_ADDRESS", str_text(&text));

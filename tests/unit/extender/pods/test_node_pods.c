@@ -152,9 +152,22 @@ Test(node_pods, tells_the_devices_of_a_pod)
     a->n_nics = 2;
     (void)snprintf(a->nics[0], sizeof *a->nics, "nic-0000-12-00-0");
     (void)snprintf(a->nics[1], sizeof *a->nics, "nic-0000-32-00-0");
+    a->gpus = xcalloc(1, sizeof *a->gpus);
+    a->n_gpus = 1;
+    size_t first;
+    cr_assert_gt(topo_count(topo, DEVICE_GPU, &first), 0u);
+    const struct device *gpu = topo_device(topo, first);
+    char pci[PCI_ADDR_TEXT_MAX];
+    pci_addr_format(&gpu->pci, pci);
+    (void)snprintf(a->gpus[0], sizeof *a->gpus, "%s", gpu->id);
+    cleanup_free char *said = xasprintf("\"BIGA_GPU_PCI\":\"%s\"", pci);
     draft_allocate(draft, a);
     cleanup_with(snapshot) struct snapshot *s = draft_commit(draft);
     node_pods_write(set, s, "n0", "", &out, next);
+    cr_expect(strstr(str_text(&out),
+                     "\"BIGA_NIC_PCI\":\"0000:12:00.0,0000:32:00.0\""),
+              "%s", str_text(&out));
+    cr_expect(strstr(str_text(&out), said), "%s", str_text(&out));
     cr_expect(strstr(str_text(&out), "\"BIGA_NIC_DEVICE\":\"mlx5_0,mlx5_2\""),
               "%s", str_text(&out));
 }
