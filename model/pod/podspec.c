@@ -94,16 +94,25 @@ static bool is_uid(const char *uid)
                         "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == n);
 }
 
+/* NULL: it has none.  All of them are texts. */
+static const char *annotation(const cJSON *metadata, const char *key)
+{
+    const cJSON *notes = cJSON_GetObjectItemCaseSensitive(metadata,
+                                                          "annotations");
+    const cJSON *m = notes ? cJSON_GetObjectItemCaseSensitive(notes, key)
+                           : NULL;
+    return m ? m->valuestring : NULL;
+}
+
 /* A host pod says what its xPU pods ask for. */
 static int read_devices(struct reading *x, const cJSON *metadata)
 {
     struct error why;
-    const cJSON *notes = cJSON_GetObjectItemCaseSensitive(metadata,
-                                                          "annotations");
-    const cJSON *m =
-        notes ? cJSON_GetObjectItemCaseSensitive(notes, DEVICE_SETS_KEY) : NULL;
+    const char *m = annotation(metadata, DEVICE_SETS_KEY);
+    const char *exclusive = annotation(metadata, "biga.dev/exclusive");
+    x->pod->exclusive = exclusive && strcmp(exclusive, "true") == 0;
     if (!m || x->is_host ||
-        device_sets_parse(m->valuestring, ',', &x->pod->devices, &why) == 0)
+        device_sets_parse(m, ',', &x->pod->devices, &why) == 0)
         return 0;
     return error_set(x->err, EINVAL, "metadata.annotations[\"%s\"]: %s",
                      DEVICE_SETS_KEY, why.text);

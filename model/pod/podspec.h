@@ -102,6 +102,7 @@ struct podspec {
     uint32_t grace_s; /* terminationGracePeriodSeconds, default 30 */
     bool host_pid, host_ipc;
     struct device_sets devices; /* of the card; a host pod has none of them */
+    bool exclusive;             /* nobody else has its cards */
     struct podspec_container *init, *containers;
     size_t n_init, n_containers;
     struct podspec_volume *volumes;

@@ -142,6 +142,8 @@ void intent_progress_encode(const struct intent *i, struct str *out)
     jwrite_bool(out, "ran", i->ran);
     if (i->keep) /* a program of before would not know it */
         jwrite_bool(out, "keep", true);
+    if (i->functions[0]) /* the same */
+        jwrite_text(out, "functions", i->functions);
     jwrite_int(out, "grace", i->grace_s);
     jwrite_uint(out, "attempt", i->attempt);
     jwrite_text(out, "state", act_state_name(i->state));
@@ -220,6 +222,7 @@ int intent_progress_decode(struct intent *i, const char *text, size_t size,
     i->state = take_state(&r);
     take(&r, "sandbox", i->sandbox, sizeof i->sandbox);
     take(&r, "boot", i->boot, sizeof i->boot);
+    take(&r, "functions", i->functions, sizeof i->functions);
     take(&r, "reason", i->reason, sizeof i->reason);
     take(&r, "message", i->message, sizeof i->message);
     const cJSON *list = reader_array(&r, "containers", INTENT_CONTAINERS_MAX);

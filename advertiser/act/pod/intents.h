@@ -20,6 +20,7 @@ enum {
     INTENT_BOOT_MAX = 63,
     INTENT_CONTAINERS_MAX = 32,      /* init containers and others of one pod */
     INTENT_NAME_MAX = 63,            /* of a container */
+    INTENT_FUNCTIONS_MAX = 287,      /* 16 PCI addresses */
     INTENT_LOG_MAX = 16 << 10,       /* bytes of what one container wrote */
     INTENT_LOGS_MAX = 1024,          /* of containers: the newest are kept */
     INTENT_LEFTOVER_DIRS_MAX = 1024, /* folders, too */
@@ -64,6 +65,9 @@ struct intent {
     char sandbox[CRI_ID_MAX + 1]; /* of that; "" not known to have been made */
     char boot[INTENT_BOOT_MAX + 1]; /* of the place when it was made; "" */
     bool ran;                       /* it was up once */
+    /* On the host: virtual functions of its cards that nobody else is given,
+     * addresses with ',' between. */
+    char functions[INTENT_FUNCTIONS_MAX + 1];
     char reason[ACT_REASON_MAX + 1];
     char message[ACT_MESSAGE_MAX];
     struct intent_container containers[INTENT_CONTAINERS_MAX];
