@@ -163,6 +163,7 @@ void actuator_destroy(struct actuator *a)
     free(a->drained);
     free(a->leftovers);
     free(a->entries);
+    host_side_unref(a->host);
     act_unlock(a);
     intents_close(a->intents);
     (void)pthread_cond_destroy(&a->news);
@@ -468,6 +469,15 @@ int actuator_end(struct actuator *a, const char *uid, int64_t grace_s,
                  struct error *err)
 {
     return unwant(a, uid, grace_s, true, err);
+}
+
+void actuator_set_host(struct actuator *a, struct host_side *host)
+{
+    act_lock(a);
+    struct host_side *before = a->host;
+    a->host = host;
+    act_unlock(a);
+    host_side_unref(before);
 }
 
 static int compare_text(const void *key, const void *at)

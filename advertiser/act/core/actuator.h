@@ -18,6 +18,7 @@
 #include "advertiser/act/core/status.h"
 #include "advertiser/act/pod/pod.h"
 #include "advertiser/cri/cri.h"
+#include "advertiser/hostside/host_side.h"
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
@@ -67,6 +68,10 @@ DEFINE_CLEANUP(actuator, struct actuator *, actuator_destroy)
  * Called again after each look at the host. */
 int actuator_set_places(struct actuator *a, const struct act_place *places,
                         size_t n, struct error *err);
+
+/* What host pods get of the devices of this host, from then on; it becomes the
+ * actuator's.  Before that they get none. */
+void actuator_set_host(struct actuator *a, struct host_side *host);
 
 /* Durable when it returns 0.  The same pod (uid) again is a success, and
  * changes nothing but what may change while it runs.  -EINVAL with the field

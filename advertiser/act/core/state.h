@@ -20,6 +20,7 @@
 #include "advertiser/act/machine/machine.h"
 #include "advertiser/act/pod/intents.h"
 #include "advertiser/act/pod/orphans.h"
+#include "advertiser/hostside/host_side.h"
 #include "lib/base/thread_safety.h"
 #include "model/pod/podspec.h"
 #include "model/pod/rights.h"
@@ -131,6 +132,7 @@ struct actuator {
     struct pod_dirs dirs; /* dir and card_dir */
     char *sysfs, *hooks_dir;
     struct rights rights;
+    struct host_side *host LOCKED_BY; /* NULL: not known yet */
     int64_t orphan_grace_ms, probe_ms, lost_ms, sweep_ms, destroy_ms;
     void (*changed)(void *ctx) LOCKED_BY;
     void *ctx;

@@ -15,6 +15,7 @@
 #include "advertiser/act/core/deliver.h"
 #include "advertiser/act/core/events.h"
 #include "advertiser/act/core/helper_pod.h"
+#include "advertiser/act/core/host_devices.h"
 #include "advertiser/act/core/leftover_dirs.h"
 #include "advertiser/act/core/place.h"
 #include "advertiser/act/core/pod_table.h"
@@ -134,6 +135,8 @@ static void create(struct worker *w, struct pod_entry *e,
     if (r->e == 0)
         card_devices_find(w->p, &w->c, e, &sandbox.arena, &config, r, err);
     if (r->e == 0)
+        r->e = host_devices_find(w->p, e, &sandbox, &config, err);
+    if (r->e == 0)
         r->e = cri_create_container(w->c.cri, step->sandbox_id, &config,
                                     &sandbox.cri, CALL_MS, ret_id, err);
 }
@@ -201,6 +204,8 @@ static void prepare(struct worker *w, struct pod_entry *e,
         return;
     }
     card_devices_take(w->p, e, r, err);
+    if (r->e == 0)
+        host_devices_await(w->p, e, r, err);
     if (r->e == 0)
         card_setup_run(w->p, &w->c.place, e, r, err);
     if (r->e == 0)
