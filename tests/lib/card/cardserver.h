@@ -38,6 +38,8 @@ void cardserver_env(struct cardserver *s, const char *key, char *ret_value,
  * "PATH PERMISSIONS", "capability NAME", "hugepages SIZE BYTES", and mounts of
  * what is below /dev as "PATH from PATH". */
 void cardserver_given(struct cardserver *s, const char *uid, struct str *out);
+/* The device nodes that it may use, in their order, with ' ' between. */
+void cardserver_devices(struct cardserver *s, struct str *out);
 /* From then on. */
 void cardserver_take(struct cardserver *s,
                      const struct cardserver_times *times);
