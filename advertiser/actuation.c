@@ -79,6 +79,11 @@ static int look(struct actuation *a, const struct topo *topo, struct error *err)
         return r;
     a->n_places = places_of(topo, cards, s->host_runtime ? s->host_runtime : "",
                             a->places);
+    unsigned kinds = 0;
+    (void)host_side_kinds(s->host_devices, &kinds, err); /* it was checked */
+    actuator_set_host(
+        a->actuator,
+        host_side_create(topo, steal(&cards), settings_sysroot(s), kinds));
     return set_places(a, err);
 }
 

@@ -196,7 +196,6 @@ static int start_acting(struct program *p, const struct topo *topo,
     return actuation_create(&config, topo, &p->acting, err);
 }
 
-/* Below --fsroot there is a /sys, too, and other files describe none. */
 static int start_plugin(struct program *p, struct error *err)
 {
     const struct settings *s = &p->set;
@@ -204,9 +203,7 @@ static int start_plugin(struct program *p, struct error *err)
         .node = p->node,
         .kubelet_dir = s->kubelet_dir,
         .cdi_dir = s->cdi_dir,
-        .sysroot = s->fsroot                    ? s->fsroot
-                   : s->topology || s->hostfile ? NULL
-                                                : "",
+        .sysroot = settings_sysroot(s),
         .card_file = s->card_file,
         .kube = p->kube,
         .timeout_ms = (unsigned)s->timeout_ms,

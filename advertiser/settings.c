@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "advertiser/hostside/host_side.h"
 #include "advertiser/publish/publisher.h"
 #include "lib/base/mem.h"
 #include "model/pod/rights.h"
@@ -166,6 +167,11 @@ static const struct conf_setting settings[] = {
             "as NET_ADMIN, or ALL for every capability, but not "
             "privileged. Pods that ask for more are refused. Default: none.",
             .metavar = "RIGHT,…"),
+    SETTING(CONF_LIST, "host-devices", host_devices,
+            "With --actuate: the files below /dev that host pods get of the "
+            "cards, NICs and GPUs that they were given: rdma (verbs), gpu, "
+            "vfio, named (device-nodes of the card file), or none.",
+            .otherwise = HOST_SIDE_KINDS, .metavar = "KIND,…"),
     SETTING(CONF_CHOICE, "log-level", log_level,
             "The least important events to log. Default: info, with --fleet "
             "warn.",
@@ -277,6 +283,7 @@ static int check_needs(const struct settings *s, struct error *err)
         {"card-dir", acting, only_acting},
         {"hooks", acting, only_acting},
         {"allow", acting, only_acting},
+        {"host-devices", acting, only_acting},
     };
     return conf_check_needs(&advertiser_program, s, needs, ARRAY_LEN(needs),
                             err);
@@ -286,8 +293,11 @@ static int check_actuate(const struct settings *s, struct error *err)
 {
     const char *runtime = s->host_runtime ? s->host_runtime : "";
     struct rights rights;
+    unsigned kinds;
     if (rights_parse(s->allow, &rights, err) < 0)
         return error_wrap(err, "--allow");
+    if (host_side_kinds(s->host_devices, &kinds, err) < 0)
+        return error_wrap(err, "--host-devices");
     if (!is_label_value(s->cluster))
         return error_set(err, EINVAL,
                          "--cluster: is \"%.80s\", must be 1 to 63 letters, "
@@ -357,6 +367,13 @@ static int check_node(const char *node, struct error *err)
         topo_builder_create(node);
     cleanup_with(topo) struct topo *topo = NULL;
     return topo_build(b, &topo, err);
+}
+
+const char *settings_sysroot(const struct settings *s)
+{
+    if (s->fsroot)
+        return s->fsroot;
+    return s->topology || s->hostfile ? NULL : "";
 }
 
 int settings_node(const struct settings *s, char ret_node[SLICE_NAME_MAX + 1],

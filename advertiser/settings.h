@@ -31,7 +31,8 @@ struct settings {
     int64_t claim_grace_ms;
     const char *actuate; /* NULL: nothing is started on cards */
     const char *cluster, *host_runtime, *helper_image, *card_dir, *hooks;
-    const char *allow; /* as in model/pod/rights.h */
+    const char *allow;        /* as in model/pod/rights.h */
+    const char *host_devices; /* as in advertiser/hostside/host_side.h */
 };
 
 extern const struct conf_program advertiser_program;
@@ -40,6 +41,9 @@ extern const struct conf_program advertiser_program;
 bool settings_in_cluster(const struct settings *s);
 /* What may only be given together, and what may not. */
 int settings_check(const struct settings *s, struct error *err);
+/* The / below which there is a /sys of this host, "" for /; NULL: what is
+ * described has none. */
+const char *settings_sysroot(const struct settings *s);
 /* As the kernel names this host, in lower case. */
 int settings_node(const struct settings *s, char ret_node[SLICE_NAME_MAX + 1],
                   struct error *err);

@@ -33,7 +33,7 @@ for option in "--node h" "--card-file f" "--interval 5s" "--topology f" \
     advertiser "${setting#--}" "cannot be combined with --fleet" --fleet 2 $option
 done
 for option in "--cluster c" "--host-runtime unix:///x" "--helper-image i" \
-    "--card-dir /d" "--hooks d" "--allow ALL"; do
+    "--card-dir /d" "--hooks d" "--allow ALL" "--host-devices none"; do
     setting=${option%% *}
     # shellcheck disable=SC2086
     advertiser "${setting#--}" "needs --actuate" $option
