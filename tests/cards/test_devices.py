@@ -16,10 +16,15 @@ import node as biga_node  # noqa: E402
 from check import Checks, Skip  # noqa: E402
 from node import service  # noqa: E402
 from proc import wait_for  # noqa: E402
+from standin import own_dev  # noqa: E402
 
 # /dev/kmsg, which everybody may open to write, and /dev/loop-control: both are
 # on every Linux, and none is among what every container has
 VERBS, OTHER, THIRD = "1 11", "10 237", "10 229"
+NODES = {"infiniband/uverbs0": VERBS, "infiniband/uverbs1": VERBS,
+         "infiniband/cm": VERBS, "emulation": OTHER}
+MORE = ["ln -s uverbs0 infiniband/uverbs9", "mkdir hugepages-2Mi",
+        "{ mount -t hugetlbfs -o pagesize=2M none hugepages-2Mi || true; }"]
 SETS = {"rdma": {"paths": ["/dev/infiniband/uverbs*", "/dev/infiniband/cm"],
                  "share": 2, "capabilities": ["IPC_LOCK"]},
         "snap": {"paths": ["/dev/emulation"], "hugepages": {"2Mi": "8Mi"}},
@@ -98,25 +103,6 @@ class Hugetlb:
                      f"mount -t cgroup -o hugetlb none {top} && find {top} "
                      "-mindepth 1 -depth -type d -exec rmdir {} +"],
                     check=False, stderr=subprocess.DEVNULL)
-
-
-def own_dev(card):
-    """Commands that give the card a /dev of its own."""
-    top = card.path("dev")
-    nodes = {"null": "1 3", "zero": "1 5", "full": "1 7", "random": "1 8",
-             "urandom": "1 9", "tty": "5 0", "ptmx": "5 2",
-             "infiniband/uverbs0": VERBS, "infiniband/uverbs1": VERBS,
-             "infiniband/cm": VERBS, "emulation": OTHER}
-    return [f"mkdir -p {top}", f"mount -t tmpfs -o mode=755 none {top}",
-            f"mkdir -p {top}/infiniband {top}/pts {top}/shm",
-            *(f"mknod -m 666 {top}/{name} c {number}"
-              for name, number in nodes.items()),
-            f"ln -s infiniband/uverbs0 {top}/infiniband/uverbs9",
-            f"mount --rbind /dev/pts {top}/pts",
-            f"mount --rbind /dev/shm {top}/shm",
-            f"mkdir {top}/hugepages-2Mi", f"{{ mount -t hugetlbfs -o "
-            f"pagesize=2M none {top}/hugepages-2Mi || true; }}",
-            f"mount --rbind {top} /dev"]
 
 
 def policy(node, **namespaces):
@@ -364,7 +350,8 @@ def main():
         t = Checks(on_failure=rack.tail)
         with t.check("Biga runs pods on a card with devices"):
             card = rack.cards[0]
-            card.more_mounts = lambda: own_dev(card) + hugetlb.mounts(card)
+            card.more_mounts = lambda: own_dev(card, NODES, MORE) + \
+                hugetlb.mounts(card)
             rack.start()
             node = biga_node.Node(rack)
             node.advertiser.argv += ["--hooks", hook(node, card)]
