@@ -80,6 +80,21 @@ static void write_card(const struct dra_record *r, const struct device *card,
     jwrite_end_object(out);
 }
 
+/* NULL: a request of it has the whole card. */
+static const struct dra_device *part_of(const struct dra_record *r,
+                                        const char *device)
+{
+    const struct dra_device *part = NULL;
+    for (size_t i = 0; i < r->n_devices; i++) {
+        if (strcmp(r->devices[i].device, device) != 0)
+            continue;
+        if (!r->devices[i].part)
+            return NULL;
+        part = &r->devices[i];
+    }
+    return part;
+}
+
 static int write_device(const struct dra_record *r, const char *device,
                         const struct cdi_host *host, struct str *out,
                         struct error *err)
@@ -91,7 +106,10 @@ static int write_device(const struct dra_record *r, const char *device,
                          "biga-advertiser --print tree finds",
                          device);
     cleanup_free struct device_nodes *n = xcalloc(1, sizeof *n);
-    const struct device_part part = {.kinds = NODES_ALL, .function = ""};
+    const struct dra_device *own = part_of(r, device);
+    const struct device_part part = {.kinds = NODES_ALL,
+                                     .shared = own != NULL,
+                                     .function = own ? own->function : ""};
     device_nodes_init(n);
     device_nodes_look(host->sysroot, card, &part, n);
     host_side_add_named(host->cards, card, n);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "advertiser/hostside/device_nodes.h"
 #include "lib/base/strmap.h"
 #include "lib/io/failpoint.h"
 #include "lib/io/log.h"
@@ -126,6 +127,60 @@ static int check(const struct dra_claims *c, const struct dra_record *r,
     return 0;
 }
 
+/* --- shares ----------------------------------------------------------------- */
+
+/* A claim that takes all of a card's cores leaves nothing to others. */
+static bool is_part(const struct dra_device *d, const struct device *card)
+{
+    char *end;
+    unsigned long cores = strtoul(d->cores, &end, 10);
+    return d->share[0] && !d->admin &&
+           (end == d->cores || *end || cores != card->cores);
+}
+
+/* Those of a card that a claim has. */
+static void list_functions(const struct dra_record *r, const char *device,
+                           struct str *out)
+{
+    for (size_t i = 0; i < r->n_devices; i++)
+        if (r->devices[i].function[0] &&
+            strcmp(r->devices[i].device, device) == 0)
+            str_addf(out, "%s%s", out->size ? "," : "", r->devices[i].function);
+}
+
+static void list_taken(const struct dra_claims *c, const char *but,
+                       const char *device, struct str *out)
+{
+    const struct dra_record *r;
+    for (const char *at = ""; (r = dra_files_next(c->files, at)); at = r->uid)
+        if (strcmp(r->uid, but) != 0)
+            list_functions(r, device, out);
+}
+
+/* Each card of which it has a part: a virtual function that no other claim has,
+ * the one of before where there is one, the same for all of its requests. */
+static void share_out(const struct dra_claims *c, struct dra_record *r,
+                      const struct cdi_host *host)
+{
+    enum { LIST_MAX = DRA_RECORDS_MAX * DRA_DEVICES_MAX * PCI_ADDR_TEXT_MAX };
+    const struct dra_record *known = dra_files_find(c->files, r->uid);
+    for (size_t i = 0; i < r->n_devices; i++) {
+        struct dra_device *d = &r->devices[i];
+        const struct device *card = topo_find(host->topo, d->device);
+        cleanup_str struct str taken = STR_INIT(LIST_MAX);
+        cleanup_str struct str keep = STR_INIT(LIST_MAX);
+        d->part = is_part(d, card);
+        if (!d->part)
+            continue;
+        list_taken(c, r->uid, d->device, &taken);
+        list_functions(r, d->device, &keep);
+        if (known && keep.size == 0)
+            list_functions(known, d->device, &keep);
+        (void)device_nodes_free_vf(host->sysroot, card, str_text(&keep),
+                                   str_text(&taken), d->function);
+    }
+}
+
 static int prepare(struct dra_claims *c, struct dra_record *wanted,
                    const struct cdi_host *host, struct error *err)
 {
@@ -134,6 +189,7 @@ static int prepare(struct dra_claims *c, struct dra_record *wanted,
     char uid[DRA_UID_MAX + 1];
     bool written = false;
     memcpy(uid, r->uid, sizeof uid);
+    share_out(c, r, host);
     const struct dra_record *known = dra_files_find(c->files, uid);
     bool same = known && dra_record_equal(known, r);
     int e = cdi_write(r, host, &text, err);

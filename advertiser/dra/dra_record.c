@@ -65,9 +65,19 @@ static void read_admin(struct jscan *s, void *to)
     (void)jscan_bool(s, &r->now.admin); /* a fault sticks */
 }
 
+static void read_part(struct jscan *s, void *to)
+{
+    struct reading *r = to;
+    (void)jscan_bool(s, &r->now.part); /* a fault sticks */
+}
+
 /* Those of other drivers are passed over. */
 static void read_result(struct jscan *s, void *to)
 {
+    static const struct jrow consumed[] = {
+        JROW("biga.dev/cores", JROW_LAX, jrow_copy, struct reading, now.cores),
+        JROW_END,
+    };
     static const struct jrow rows[] = {
         JROW("request", JROW_STRICT, jrow_fit, struct reading, now.request),
         JROW("driver", JROW_STRICT, jrow_fit, struct reading, driver),
@@ -75,6 +85,7 @@ static void read_result(struct jscan *s, void *to)
         JROW("device", JROW_STRICT, jrow_fit, struct reading, now.device),
         JROW("shareID", JROW_NULLABLE, jrow_fit, struct reading, now.share),
         JROW_CALL("adminAccess", JROW_NULLABLE, JKIND_TRUE, read_admin),
+        JROW_OBJECT("consumedCapacity", JROW_NULLABLE, consumed),
         JROW_END,
     };
     struct reading *r = to;
@@ -190,6 +201,8 @@ static void read_device(struct jscan *s, void *to)
         JROW("device", JROW_STRICT, jrow_fit, struct reading, now.device),
         JROW("share", JROW_STRICT, jrow_fit, struct reading, now.share),
         JROW_CALL("admin", JROW_STRICT, JKIND_NONE, read_admin),
+        JROW_CALL("part", JROW_STRICT, JKIND_NONE, read_part),
+        JROW("function", JROW_STRICT, jrow_fit, struct reading, now.function),
         JROW_END,
     };
     struct reading *r = to;
@@ -248,6 +261,10 @@ void dra_record_write(const struct dra_record *r, struct str *out)
         jwrite_text(out, "device", d->device);
         jwrite_text(out, "share", d->share);
         jwrite_bool(out, "admin", d->admin);
+        if (d->part) { /* a program of before would not know it */
+            jwrite_bool(out, "part", true);
+            jwrite_text(out, "function", d->function);
+        }
         jwrite_end_object(out);
     }
     jwrite_end_array(out);
@@ -267,7 +284,9 @@ bool dra_record_equal(const struct dra_record *a, const struct dra_record *b)
         same = strcmp(x->request, y->request) == 0 &&
                strcmp(x->pool, y->pool) == 0 &&
                strcmp(x->device, y->device) == 0 &&
-               strcmp(x->share, y->share) == 0 && x->admin == y->admin;
+               strcmp(x->share, y->share) == 0 && x->admin == y->admin &&
+               x->part == y->part &&
+               (!x->part || strcmp(x->function, y->function) == 0);
     }
     return same;
 }

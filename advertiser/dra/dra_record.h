@@ -15,6 +15,7 @@
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
+#include "model/topo/pci.h"
 
 enum {
     DRA_UID_MAX = 63,
@@ -26,6 +27,7 @@ enum {
     DRA_DEVICES_MAX = 32,      /* of a claim, as DRA has it */
     DRA_RECORD_MAX = 64 << 10, /* bytes of the file */
     DRA_CDI_ID_MAX = 192,
+    DRA_CORES_MAX = 31,
 };
 
 #define DRA_DRIVER "xpu.biga.dev"
@@ -38,6 +40,13 @@ struct dra_device {
     char device[DRA_DEVICE_MAX + 1]; /* "card-0000-17-00" */
     char share[DRA_UID_MAX + 1];     /* of consumable capacity; "" whole */
     bool admin; /* looks at what others have (adminAccess) */
+    char
+        cores[DRA_CORES_MAX + 1]; /* of a claim: what it takes of the card's, as
+                                    * a quantity; "" it does not say */
+    /* Of a record: others may have the rest of the card, and which of its
+     * virtual functions they have not; "" it got none. */
+    bool part;
+    char function[PCI_ADDR_TEXT_MAX];
 };
 
 struct dra_record {

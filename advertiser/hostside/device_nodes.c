@@ -188,6 +188,12 @@ static void add_virtual(struct functions *f, const char *dir)
     }
 }
 
+static int by_address(const void *a, const void *b)
+{
+    const struct function *x = a, *y = b;
+    return pci_addr_compare(&x->addr, &y->addr);
+}
+
 /* A NIC is one function. */
 static void list_functions(const char *sysroot, const struct device *d,
                            struct functions *ret)
@@ -207,6 +213,7 @@ static void list_functions(const char *sysroot, const struct device *d,
         if (!ret->list[i].is_virtual)
             add_virtual(ret, dir);
     }
+    qsort(ret->list, ret->n, sizeof ret->list[0], by_address);
 }
 
 bool device_names_have(const char *list, const char *name)

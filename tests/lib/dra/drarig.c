@@ -26,6 +26,7 @@ static void add_card(struct topo_builder *b, uint8_t bus, bool by_claims)
         .vendor_id = 0x15b3,
         .device_id = 0xa2dc,
         .n_functions = 2,
+        .cores = 8,
         .functions = functions,
         .by_claims = by_claims,
     };
@@ -147,10 +148,19 @@ void drarig_claim(struct drarig *r, const char *name, const char *uid,
         str_add(&s, ",\"status\":{\"allocation\":{\"devices\":{\"results\":[");
     for (char *rest = list, *card; *list && rest; n++) {
         card = strsep(&rest, ",");
+        char *cores = strchr(card, '*');
+        if (cores)
+            *cores++ = '\0';
         str_addf(&s,
                  "%s{\"request\":\"r%u\",\"driver\":\"xpu.biga.dev\","
-                 "\"pool\":\"n1\",\"device\":\"%s\"}",
+                 "\"pool\":\"n1\",\"device\":\"%s\"",
                  n ? "," : "", n, card);
+        if (cores)
+            str_addf(&s,
+                     ",\"shareID\":\"s%u\",\"consumedCapacity\":{"
+                     "\"biga.dev/cores\":\"%s\",\"biga.dev/memory\":\"1Gi\"}",
+                     n, cores);
+        str_add(&s, "}");
     }
     if (n)
         str_add(&s, "]}}}");

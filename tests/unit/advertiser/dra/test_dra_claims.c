@@ -226,3 +226,74 @@ Test(dra_claims, that_cannot_be_written_down_are_not_prepared)
     cr_expect(!drarig_has_cdi(&r, "u-1"));
     drarig_fini(&r);
 }
+
+#define PCI "sys/bus/pci/devices/"
+
+/* The card 0000:17:00 has that virtual function, with RDMA device mlx5_N. */
+static void add_vf(struct drarig *r, const char *pci, int n)
+{
+    cleanup_free char *device = xasprintf(PCI "%s/infiniband/mlx5_%d/x", pci,
+                                          n);
+    cleanup_free char *up = xasprintf("%s/" PCI "%s/physfn", r->root, pci);
+    cleanup_free char *down = xasprintf("%s/" PCI "0000:17:00.0/virtfn%d",
+                                        r->root, n - 1);
+    cleanup_free char *to = xasprintf("../%s", pci);
+    drarig_write(r, device, "");
+    cr_assert_eq(symlink("../0000:17:00.0", up), 0);
+    cr_assert_eq(symlink(to, down), 0);
+}
+
+/* What that claim's CDI file says of virtual functions and RDMA devices. */
+static void expect_part(struct drarig *r, const char *uid, const char *rdma,
+                        const char *vfs)
+{
+    cleanup_free char *text = drarig_cdi(r, uid);
+    cleanup_free char *devices = xasprintf("BIGA_RDMA_DEVICE=%s\"", rdma);
+    cleanup_free char *functions = xasprintf("BIGA_CARD_VFS=%s\"", vfs);
+    cr_expect_eq(strstr(text, devices) != NULL, *rdma != '\0', "%s", text);
+    cr_expect_eq(strstr(text, functions) != NULL, *vfs != '\0', "%s", text);
+}
+
+/* Of a card that is shared each claim has one virtual function, and keeps it. */
+Test(dra_claims, a_share_is_a_virtual_function)
+{
+    struct drarig r;
+    struct error err = {0};
+    drarig_init(&r, NULL);
+    drarig_write(&r, PCI "0000:17:00.0/infiniband/mlx5_0/x", "");
+    add_vf(&r, "0000:17:00.1", 1);
+    add_vf(&r, "0000:17:00.2", 2);
+    drarig_open(&r);
+    drarig_claim(&r, "a", "u-1", "card-0000-17-00*2,card-0000-17-00*1");
+    drarig_claim(&r, "b", "u-2", "card-0000-17-00*2");
+    drarig_claim(&r, "c", "u-3", "card-0000-17-00*1");
+    cr_assert_eq(drarig_prepare(&r, "a", "u-1", &err), 0, "%s", err.text);
+    cr_assert_eq(drarig_prepare(&r, "b", "u-2", &err), 0, "%s", err.text);
+    expect_part(&r, "u-1", "mlx5_1", "0000:17:00.1");
+    expect_part(&r, "u-2", "mlx5_2", "0000:17:00.2");
+    drarig_close(&r);
+    drarig_open(&r);
+    cr_assert_eq(drarig_prepare(&r, "b", "u-2", &err), 0, "%s", err.text);
+    expect_part(&r, "u-2", "mlx5_2", "0000:17:00.2");
+    cr_assert_eq(drarig_prepare(&r, "c", "u-3", &err), 0, "%s", err.text);
+    expect_part(&r, "u-3", "", "");
+    cr_assert_eq(drarig_unprepare(&r, "a", "u-1", &err), 0, "%s", err.text);
+    cr_assert_eq(drarig_prepare(&r, "c", "u-3", &err), 0, "%s", err.text);
+    expect_part(&r, "u-3", "mlx5_1", "0000:17:00.1");
+    drarig_fini(&r);
+}
+
+/* A share that leaves nothing to others is the whole card. */
+Test(dra_claims, all_cores_are_the_whole_card)
+{
+    struct drarig r;
+    struct error err = {0};
+    drarig_init(&r, NULL);
+    drarig_write(&r, PCI "0000:17:00.0/infiniband/mlx5_0/x", "");
+    add_vf(&r, "0000:17:00.1", 1);
+    drarig_open(&r);
+    drarig_claim(&r, "a", "u-1", "card-0000-17-00*8");
+    cr_assert_eq(drarig_prepare(&r, "a", "u-1", &err), 0, "%s", err.text);
+    expect_part(&r, "u-1", "mlx5_0,mlx5_1", "0000:17:00.1");
+    drarig_fini(&r);
+}
