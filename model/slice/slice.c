@@ -46,6 +46,7 @@ const struct attribute slice_attributes[ATTRIBUTE_COUNT] = {
                             TEXT(endpoint)},
     [ATTRIBUTE_HEALTHY] = {"biga.dev/healthy", VALUE_BOOL, ON_CARD, 1, 0},
     [ATTRIBUTE_CLAIMS] = {"biga.dev/claims", VALUE_BOOL, ON_CARD, 1, 0},
+    [ATTRIBUTE_COMPUTE] = {"biga.dev/compute", VALUE_BOOL, ON_NIC, 1, 0},
     [ATTRIBUTE_NODE] = {"biga.dev/node", VALUE_TEXT, ON_CARD, 1, 0},
     [ATTRIBUTE_HEALTH] = {"biga.dev/health", VALUE_TEXT, ON_CARD, 1,
                           TEXT(health)},

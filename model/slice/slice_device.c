@@ -457,6 +457,8 @@ static int read_meaning(struct slice_values *v, struct device *d)
                      ? (int)v->number[ATTRIBUTE_PACKAGE]
                      : -1;
     d->by_claims = v->number[ATTRIBUTE_CLAIMS];
+    d->set_aside = v->present[ATTRIBUTE_COMPUTE] &&
+                   !v->number[ATTRIBUTE_COMPUTE];
     d->unhealthy = v->present[ATTRIBUTE_HEALTHY] &&
                    !v->number[ATTRIBUTE_HEALTHY];
     if (d->kind == DEVICE_NUMA && d->numa < 0)

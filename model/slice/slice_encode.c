@@ -221,6 +221,8 @@ static void add_attributes(struct str *out, const struct topo *topo,
     }
     if (d->kind == DEVICE_CARD)
         add_card(&w, topo, d);
+    if (d->kind == DEVICE_NIC && d->set_aside)
+        add_bool(&w, ATTRIBUTE_COMPUTE, false);
     for (enum attribute_id id = 0; id < ATTRIBUTE_COUNT; id++)
         if (gives_way(id) && w.n + n_capacities(d) < SLICE_ATTRIBUTES_MAX)
             add_spare(&w, id, d);

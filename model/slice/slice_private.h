@@ -41,6 +41,7 @@ enum attribute_id {
     ATTRIBUTE_ENDPOINT,
     ATTRIBUTE_HEALTHY,
     ATTRIBUTE_CLAIMS,
+    ATTRIBUTE_COMPUTE,
     ATTRIBUTE_NODE,
     ATTRIBUTE_HEALTH,
     ATTRIBUTE_LINK,
@@ -62,6 +63,7 @@ enum capacity_id {
 
 enum {
     ON_CARD = 1 << DEVICE_CARD,
+    ON_NIC = 1 << DEVICE_NIC,
     ON_NUMA = 1 << DEVICE_NUMA,
     ON_PCI = 1 << DEVICE_CARD | 1 << DEVICE_GPU | 1 << DEVICE_NIC,
     ON_ALL = ON_PCI | ON_NUMA,

@@ -106,7 +106,8 @@ size_t topo_count(const struct topo *topo, enum device_kind kind,
 
 bool topo_is_compute_nic(const struct device *device)
 {
-    return device->kind == DEVICE_NIC && device->rdma[0] != '\0';
+    return device->kind == DEVICE_NIC && device->rdma[0] != '\0' &&
+           !device->set_aside;
 }
 
 size_t topo_considered(const struct topo *topo, enum device_kind kind,

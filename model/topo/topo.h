@@ -62,6 +62,10 @@ struct device {
     const char *rdma;      /* RDMA device of the first function, "mlx5_0" */
     const char *guid;      /* node GUID of that, "0c42:a103:00b1:2fd4" */
 
+    /* nic */
+    bool set_aside; /* not for computing: a virtual function, or the operator
+                     * says so (storage) */
+
     /* card */
     uint8_t n_functions;
     const struct pci_addr *functions; /* all its PFs and VFs, ascending */
@@ -115,7 +119,8 @@ const struct device *topo_find(const struct topo *topo, const char *id);
 size_t topo_count(const struct topo *topo, enum device_kind kind,
                   size_t *ret_first);
 
-/* Is it a NIC that a pod can compute with: one with an RDMA device? */
+/* Is it a NIC that a pod can compute with: one with an RDMA device that is not
+ * set aside? */
 bool topo_is_compute_nic(const struct device *device);
 /* Indexes of the cards, GPUs or NICs that the decision considers, in the
  * order of the bits by which it tells them: the first TOPO_KIND_MAX, of NICs
