@@ -33,7 +33,8 @@ static void card_add(struct topo_builder *b, const struct device *device,
 }
 
 /* What is no card has no cores; the first function has the interface. */
-static void nics_add(struct topo_builder *b, const struct device *card)
+static void nics_add(struct topo_builder *b, const struct device *card,
+                     bool set_aside)
 {
     for (unsigned i = 0; i < card->n_functions; i++) {
         char id[TOPO_ID_MAX + 1];
@@ -57,6 +58,7 @@ static void nics_add(struct topo_builder *b, const struct device *card)
             .interface = i == 0 ? card->interface : "",
             .rdma = i == 0 ? card->rdma : "",
             .guid = i == 0 ? card->guid : "",
+            .set_aside = set_aside,
         };
         topo_builder_add(b, &d);
     }
@@ -132,6 +134,17 @@ static void group_add(struct topo_builder *b, const struct group *g,
     card_add(b, &d, card);
 }
 
+/* A GPU or NIC. */
+static void other_add(struct topo_builder *b, const struct device *d,
+                      const struct cardfile *cards)
+{
+    struct cardfile_card said;
+    struct device other = *d;
+    find(cards, d, &said);
+    other.set_aside |= d->kind == DEVICE_NIC && said.set_aside;
+    topo_builder_add(b, &other);
+}
+
 static void device_add(struct topo_builder *b, const struct topo *topo,
                        const struct cardfile *cards, const struct device *d)
 {
@@ -142,14 +155,14 @@ static void device_add(struct topo_builder *b, const struct topo *topo,
     } else if (d->kind == DEVICE_CARD) {
         find(cards, d, &card);
         if (card.exclude)
-            nics_add(b, d);
+            nics_add(b, d, card.set_aside);
         else
             card_add(b, d, &card);
     } else {
         group_find(topo, d, &g);
         const struct device *by = listed(&g, cards, &card);
         if (!by)
-            topo_builder_add(b, d);
+            other_add(b, d, cards);
         else if (d == g.members[0])
             group_add(b, &g, by, &card);
     }

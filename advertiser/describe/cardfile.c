@@ -372,6 +372,11 @@ static int entry_read(struct cardfile *file, const cJSON *json, int index,
     card->tls_ca = card->tls_cert = card->tls_key = "";
     card->listed = true;
     card->exclude = reader_opt_bool(&r, "exclude", false);
+    card->set_aside = !reader_opt_bool(&r, "compute", true);
+    if (card->set_aside && !card->exclude)
+        reader_fail(&r, "compute",
+                    "is false, which may be said of NICs alone: "
+                    "give \"exclude\": true beside it");
     card->plaintext = reader_opt_bool(&r, "plaintext", false);
     if (card->plaintext && tls)
         reader_fail(&r, "plaintext", "is true, and there is tls beside it");
@@ -495,6 +500,7 @@ static void card_overlay(struct cardfile_card *card,
     }
     card->listed = true;
     card->exclude = from->exclude;
+    card->set_aside = from->set_aside;
 }
 
 void cardfile_find(const struct cardfile *file, const struct cardfile_key *key,

@@ -58,8 +58,9 @@ struct cardfile_key {
 /* What the file says about one card; texts are borrowed from the file, ""
  * when it does not say; numbers are 0 then. */
 struct cardfile_card {
-    bool listed;  /* at least one entry matches */
-    bool exclude; /* not a card */
+    bool listed;    /* at least one entry matches */
+    bool exclude;   /* not a card */
+    bool set_aside; /* and, where it is a NIC, not for computing */
     const char *model, *arch, *fabric_port, *endpoint;
     const char *tls_ca, *tls_cert, *tls_key;
     bool plaintext; /* the endpoint is spoken to without TLS; tls_… are "" */

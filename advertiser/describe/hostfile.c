@@ -126,7 +126,8 @@ enum attribute {
     A_SERIAL,
     A_INTERFACE,
     A_RDMA,
-    A_GUID, /* any device's */
+    A_GUID,    /* any device's */
+    A_COMPUTE, /* a NIC's */
     A_FUNCTIONS,
     A_ARCH,
     A_CORES,
@@ -137,8 +138,9 @@ enum attribute {
     A_CARDS_FIRST = A_FUNCTIONS, /* a card's only, from here */
 };
 static const char *const attribute_names[ATTRIBUTES] = {
-    "id",        "vendor", "model", "serial", "interface",   "rdma",    "guid",
-    "functions", "arch",   "cores", "memory", "fabric-port", "endpoint"};
+    "id",    "vendor", "model",       "serial",    "interface",
+    "rdma",  "guid",   "compute",     "functions", "arch",
+    "cores", "memory", "fabric-port", "endpoint"};
 
 /* What a line says about a device, before it is one. */
 struct draft {
@@ -185,6 +187,13 @@ static int attribute_set(struct parser *p, struct draft *draft,
     switch (a) {
     case A_ID:
         return id_read(text, d, p->err);
+    case A_COMPUTE:
+        d->set_aside = strcmp(text, "false") == 0;
+        return d->set_aside || strcmp(text, "true") == 0
+                   ? 0
+                   : error_set(p->err, EINVAL,
+                               "compute is \"%.40s\", must be true or false",
+                               text);
     case A_MEMORY:
         return memory_read(text, &d->memory_mib, p->err);
     case A_CORES:
@@ -214,7 +223,8 @@ static int attributes_read(struct parser *p, struct draft *draft)
         while (a < ATTRIBUTES && strcmp(attribute_names[a], p->words[i]) != 0)
             a++;
         if (!value || a == ATTRIBUTES ||
-            (a >= A_CARDS_FIRST && draft->d.kind != DEVICE_CARD))
+            (a >= A_CARDS_FIRST && draft->d.kind != DEVICE_CARD) ||
+            (a == A_COMPUTE && draft->d.kind != DEVICE_NIC))
             return error_set(p->err, EINVAL, "a %s has no \"%.40s\"",
                              device_kind_name(draft->d.kind), p->words[i]);
         if (seen & 1u << a)

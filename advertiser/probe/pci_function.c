@@ -61,5 +61,8 @@ void pci_function_read(const char *sysroot, const char *pci,
     (void)snprintf(path, sizeof path, "%s/sys/bus/pci/devices/%s/sriov_numvfs",
                    sysroot, pci);
     look.vfs = (uint16_t)number_read(path, look.vfs_max);
+    (void)snprintf(path, sizeof path, "%s/sys/bus/pci/devices/%s/physfn",
+                   sysroot, pci);
+    look.is_virtual = access(path, F_OK) == 0;
     *ret_look = look;
 }

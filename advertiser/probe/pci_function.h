@@ -3,6 +3,7 @@
 #ifndef BIGA_ADVERTISER_PROBE_PCI_FUNCTION_H
 #define BIGA_ADVERTISER_PROBE_PCI_FUNCTION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { PCI_FUNCTION_TEXT_SIZE = 16 };
@@ -13,6 +14,7 @@ struct pci_function {
     char mode[PCI_FUNCTION_TEXT_SIZE]; /* "switchdev", "legacy"; "" not told */
     uint32_t link_mbps;                /* 0 unknown, or the link is down */
     uint16_t vfs, vfs_max;             /* 0 of 0: it can have none */
+    bool is_virtual;                   /* it is one itself */
 };
 
 /* `sysroot` is of the /sys, "" for /; `interface` may be "".  Blocks for a

@@ -112,6 +112,8 @@ static void device_print(const struct device *d, unsigned level,
     field_add(out, "", d->rdma);
     if (d->kind == DEVICE_CARD)
         card_fields(d, out);
+    if (d->set_aside)
+        str_add(out, ", set aside");
     field_add(out, "guid", d->guid);
     field_add(out, "serial", d->serial);
     str_add_c(out, '\n');

@@ -90,6 +90,14 @@ static void device_init(struct device *d, enum device_kind kind,
     };
 }
 
+static struct cardfile_key key_of(const struct scan_function *f)
+{
+    return (struct cardfile_key){.pci = f->addr,
+                                 .vendor_id = f->vendor_id,
+                                 .device_id = f->device_id,
+                                 .serial = f->serial};
+}
+
 /* The one of n functions by which they are a card, or NULL. */
 static const struct scan_function *card_function(const struct build *b,
                                                  const struct scan_function *f,
@@ -98,10 +106,7 @@ static const struct scan_function *card_function(const struct build *b,
 {
     const struct scan_function *known = NULL;
     for (size_t i = 0; i < n; i++) {
-        const struct cardfile_key key = {.pci = f[i].addr,
-                                         .vendor_id = f[i].vendor_id,
-                                         .device_id = f[i].device_id,
-                                         .serial = f[i].serial};
+        const struct cardfile_key key = key_of(&f[i]);
         cardfile_find(b->cards, &key, ret_card);
         if (!known && card_model_find(f[i].vendor_id, f[i].device_id))
             known = &f[i];
@@ -172,6 +177,16 @@ static void card_add(struct build *b, const struct scan_function *by,
     topo_builder_add(b->builder, &d);
 }
 
+/* The operator says that nobody computes with it. */
+static bool is_set_aside(const struct cardfile *cards,
+                         const struct scan_function *f)
+{
+    const struct cardfile_key key = key_of(f);
+    struct cardfile_card said;
+    cardfile_find(cards, &key, &said);
+    return said.set_aside;
+}
+
 static void function_add(struct build *b, const struct scan_function *f)
 {
     enum pci_role role = role_of(f);
@@ -187,6 +202,8 @@ static void function_add(struct build *b, const struct scan_function *f)
         return;
     }
     memcpy(b->last_id, id, sizeof(id));
+    if (role != PCI_ROLE_GPU)
+        d.set_aside = f->look.is_virtual || is_set_aside(b->cards, f);
     b->n_gpus += role == PCI_ROLE_GPU;
     b->n_devices++;
     topo_builder_add(b->builder, &d);

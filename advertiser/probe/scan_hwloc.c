@@ -356,12 +356,13 @@ static void vpd_read(const struct look *look, struct scan_function *f)
         scan_text(f->serial, serial);
 }
 
-/* Of what may be a card: one that is known, or whatever has a network. */
+/* Of what may be a card, or a NIC: one that is known, or whatever has a network
+ * or an RDMA device. */
 static void setup_read(const struct look *look, struct scan_function *f)
 {
     char pci[PCI_ADDR_TEXT_MAX];
-    if (!look->sysroot ||
-        (!f->interface[0] && !card_model_find(f->vendor_id, f->device_id)))
+    if (!look->sysroot || (!f->interface[0] && !f->rdma[0] &&
+                           !card_model_find(f->vendor_id, f->device_id)))
         return;
     pci_addr_format(&f->addr, pci);
     pci_function_read(look->sysroot, pci, f->interface, &f->look);

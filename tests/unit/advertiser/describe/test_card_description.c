@@ -65,6 +65,24 @@ Test(card_description, a_card_takes_what_the_file_says)
     cr_expect_eq(topo_n_devices(topo), 8);
 }
 
+Test(card_description, nics_are_set_aside)
+{
+    cleanup_with(topo) struct topo *topo = described(
+        "{\"cards\":[{\"match\":{\"pci\":\"01:00\"},\"exclude\":true,"
+        "\"compute\":false}]}");
+    size_t nics[TOPO_KIND_MAX], first;
+    size_t n = topo_count(topo, DEVICE_NIC, &first);
+    cr_assert_gt(n, 0u);
+    for (size_t i = first; i < first + n; i++) {
+        const struct device *d = topo_device(topo, i);
+        cr_expect_eq(d->set_aside, strncmp(d->id, "nic-0000-01-00-", 15) == 0,
+                     "%s", d->id);
+    }
+    size_t considered = topo_considered(topo, DEVICE_NIC, nics);
+    for (size_t i = 0; i < considered; i++)
+        cr_expect_not(topo_device(topo, nics[i])->set_aside);
+}
+
 Test(card_description, an_excluded_card_is_nics)
 {
     cleanup_with(topo) struct topo *topo = described(

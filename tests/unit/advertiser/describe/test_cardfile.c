@@ -166,6 +166,23 @@ Test(cardfile, a_particular_entry_takes_back_an_exclusion)
     cr_expect(found(file, "0000:18:00.0", 0xa2dc, "").exclude);
 }
 
+Test(cardfile, only_what_is_no_card_is_set_aside)
+{
+    static const char text[] =
+        "{\"cards\":[{\"match\":{\"id\":\"15b3:a2dc\"},\"compute\":false}]}";
+    struct cardfile *none = NULL;
+    struct error err = {0};
+    cleanup_with(cardfile) struct cardfile *file = parsed(
+        "{\"cards\":[{\"match\":{\"pci\":\"5e:00\"},\"exclude\":true,"
+        "\"compute\":false},{\"match\":{\"pci\":\"5f:00\"},"
+        "\"exclude\":true}]}");
+    cr_expect(found(file, "0000:5e:00.1", 0x1021, "").set_aside);
+    cr_expect_not(found(file, "0000:5f:00.0", 0x1021, "").set_aside);
+    cr_expect_eq(cardfile_parse(text, strlen(text), &none, &err), -EINVAL);
+    cr_expect(strstr(err.text, "cards[0].compute: is false, which"), "%s",
+              err.text);
+}
+
 Test(cardfile, no_file_lists_nothing)
 {
     cr_expect(!found(NULL, "0000:17:00.0", 0xa2dc, "").listed);
