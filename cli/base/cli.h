@@ -72,7 +72,7 @@ const char *json_text(const cJSON *object, const char *name);
 double json_number(const cJSON *object, const char *name);
 bool json_true(const cJSON *object, const char *name);
 const cJSON *json_list(const cJSON *object, const char *name);
-/* Has any of the list such a text? */
+/* Has any of the list such a text, or such a list that is not empty? */
 bool cli_any(const cJSON *list, const char *name);
 
 /* That of --namespace; NULL: all. */

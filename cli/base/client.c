@@ -232,7 +232,7 @@ bool cli_any(const cJSON *list, const char *name)
     const cJSON *x;
     cJSON_ArrayForEach(x, list)
     {
-        if (*json_text(x, name))
+        if (*json_text(x, name) || cJSON_GetArraySize(json_list(x, name)) > 0)
             return true;
     }
     return false;

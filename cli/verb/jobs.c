@@ -56,7 +56,7 @@ int verb_jobs(struct cli *c, int argc, char **argv)
 
 /* --- one job ------------------------------------------------------------ */
 
-static void add_pair(struct table *t, const cJSON *pair)
+static void add_pair(struct table *t, const cJSON *pair, bool nics)
 {
     const char *state = json_text(pair, "state");
     const char *relation = cli_relation(pair);
@@ -66,6 +66,8 @@ static void add_pair(struct table *t, const cJSON *pair)
     table_add(t, json_text(pair, "leaf"));
     cli_add_devices(t, json_list(pair, "cards"));
     cli_add_devices(t, json_list(pair, "gpus"));
+    if (nics)
+        cli_add_devices(t, json_list(pair, "nics"));
     cli_add_known(t, json_number(pair, "numa"));
     table_add_style(t, relation_style(relation), relation);
     table_addf(t, "%d", cJSON_GetArraySize(json_list(pair, "members")));
@@ -73,14 +75,24 @@ static void add_pair(struct table *t, const cJSON *pair)
 
 static void show_pairs(struct cli *c, const cJSON *list)
 {
-    static const struct table_column columns[] = {
-        {"RANK", true},  {"STATE", false},    {"NODE", false},
-        {"LEAF", false}, {"CARD", false},     {"GPU", false},
-        {"NUMA", true},  {"RELATION", false}, {"PODS", true},
+    const bool nics = cli_any(list, "nics");
+    struct table_column columns[10] = {
+        {"RANK", true},  {"STATE", false}, {"NODE", false},
+        {"LEAF", false}, {"CARD", false},  {"GPU", false},
     };
+    size_t n = 6;
+    if (nics)
+        columns[n++] = (struct table_column){"NIC", false};
+    columns[n++] = (struct table_column){"NUMA", true};
+    columns[n++] = (struct table_column){"RELATION", false};
+    columns[n++] = (struct table_column){"PODS", true};
     cleanup_table struct table t;
-    table_init_columns(&t, columns, ARRAY_LEN(columns));
-    cli_add_rows(&t, list, add_pair);
+    const cJSON *pair;
+    table_init_columns(&t, columns, n);
+    cJSON_ArrayForEach(pair, list)
+    {
+        add_pair(&t, pair, nics);
+    }
     table_write(&t, c->colours, &c->out);
 }
 

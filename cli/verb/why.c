@@ -35,21 +35,27 @@ static void add_ids(struct table *t, const cJSON *list)
 /* Where it would go, best first. */
 static void say_best(struct cli *c, const cJSON *list)
 {
-    static const struct table_column columns[] = {
+    const bool nics = cli_any(list, "nics");
+    struct table_column columns[5] = {
         {"BEST NODES", false},
         {"CARDS", false},
         {"GPUS", false},
-        {"RELATION", false},
     };
+    size_t n = 3;
+    if (nics)
+        columns[n++] = (struct table_column){"NICS", false};
+    columns[n++] = (struct table_column){"RELATION", false};
     cleanup_table struct table t;
     const cJSON *x;
-    table_init_columns(&t, columns, ARRAY_LEN(columns));
+    table_init_columns(&t, columns, n);
     cJSON_ArrayForEach(x, list)
     {
         const char *relation = cli_relation(x);
         table_add(&t, json_text(x, "node"));
         add_ids(&t, json_list(x, "cards"));
         add_ids(&t, json_list(x, "gpus"));
+        if (nics)
+            add_ids(&t, json_list(x, "nics"));
         table_add_style(&t, relation_style(relation), relation);
     }
     cli_write_section(c, &t);

@@ -316,9 +316,9 @@ void job_view_write_whole(const struct job_view *v, struct str *out)
 const char *const job_view_heads[] = {
     "JOB",    "SIZE",      "BOUND",     "HELD", "MISSING", "NODES",
     "LEAVES", "CROSSINGS", "UNALIGNED", "TIER", NULL};
-const char *const job_pair_heads[] = {"RANK",  "STATE", "NODE", "LEAF",
-                                      "CARDS", "GPUS",  "NUMA", "RELATION",
-                                      "PODS",  NULL};
+const char *const job_pair_heads[] = {"RANK",     "STATE", "NODE", "LEAF",
+                                      "CARDS",    "GPUS",  "NICS", "NUMA",
+                                      "RELATION", "PODS",  NULL};
 
 void job_view_row(const struct job_view *v, struct table *t)
 {
@@ -346,6 +346,7 @@ void job_pair_rows(const struct job_view *v, struct table *t)
         table_add(t, leaf ? leaf : "-");
         view_ids(p->place->cards, p->place->n_cards, t);
         view_ids(p->place->gpus, p->place->n_gpus, t);
+        view_ids(p->place->nics, p->place->n_nics, t);
         table_add_known(t, p->place->numa);
         table_add(t, alignment_word(v->snapshot, p->place));
         table_addf(t, "%zu", p->n_members);

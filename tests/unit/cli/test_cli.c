@@ -504,6 +504,21 @@ Test(allocations, a_held_place_is_told_from_a_pod)
     cJSON_Delete(list);
 }
 
+Test(allocations, nics_have_a_column_where_there_are_any)
+{
+    cJSON *list = parse(
+        "[{\"pod\":{\"namespace\":\"a\",\"name\":\"p\",\"role\":\"host\"},"
+        "\"node\":\"n\",\"nics\":[{\"id\":\"nic-0\"},{\"id\":\"nic-1\"}],"
+        "\"numa\":0,\"relation\":\"PIX\"}]");
+    struct cli c = {.out = STR_INIT(4096)};
+    cr_expect(allocations_render(&c, list));
+    assert_text(&c.out,
+                "POD  ROLE  NODE  CARD  GPU  NIC           NUMA  RELATION\n"
+                "a/p  host  n     -     -    nic-0, nic-1     0  PIX\n");
+    str_fini(&c.out);
+    cJSON_Delete(list);
+}
+
 /* --- leaves --------------------------------------------------------------- */
 
 Test(jobs, leaves_are_in_the_order_of_their_numbers)
