@@ -154,7 +154,7 @@ bool reflector_is_synced(const struct reflector *r)
     bool synced = true;
     hold_lock(r->lock);
     for (size_t i = 0; i < r->n; i++)
-        synced &= r->follows[i].state.synced;
+        synced &= r->follows[i].state.synced || r->follows[i].kind.without;
     return synced;
 }
 

@@ -62,7 +62,8 @@ DEFINE_CLEANUP(reflector, struct reflector *, reflector_stop)
  * it waits for after a failure is over.  Any thread; from a handler, too. */
 void reflector_relist(struct reflector *r, size_t i);
 
-/* Is every kind listed at least once?  Any thread. */
+/* Is every kind that one cannot do without listed at least once?  Any
+ * thread. */
 bool reflector_is_synced(const struct reflector *r);
 /* For metrics and /v1/…; any thread. */
 struct reflector_state {
