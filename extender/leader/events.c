@@ -53,6 +53,7 @@ static const struct {
     [EVENTS_NOT_EVICTED] = {"CardLostNotEvicted", true, false},
     [EVENTS_PREEMPTED] = {"Preempted", true, false},
     [EVENTS_UNKNOWN_KEY] = {"UnknownKey", true, true},
+    [EVENTS_ALIGNMENT_LOST] = {"AlignmentLost", true, true},
     [EVENTS_OVERFULL] = {"Overfull", true, false},
 };
 

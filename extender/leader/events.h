@@ -49,6 +49,7 @@ enum events_reason {
     EVENTS_PREEMPTED,   /* at the gate: for a pod of higher priority */
     EVENTS_OVERFULL,    /* it has more than its node has */
     EVENTS_UNKNOWN_KEY,
+    EVENTS_ALIGNMENT_LOST, /* it got less than it was promised */
     EVENTS_REASONS
 };
 
