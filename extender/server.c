@@ -5,6 +5,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 
+#include "extender/achieved/achieved_watch.h"
 #include "extender/admit/guard.h"
 #include "extender/app/fabric_files.h"
 #include "extender/app/policy_file.h"
@@ -43,6 +44,7 @@ struct server {
     struct embedded *embedded;
     struct cluster *cluster;
     struct kube_config *kube; /* of the cluster */
+    struct achieved_watch *achieved;
 };
 
 enum { RELOAD_MS = 1000 };
@@ -212,6 +214,7 @@ static int start_cluster(struct server *s, const struct server_config *config,
         .metrics = s->app.listener.metrics,
         .demands = s->app.demands,
         .plans = s->app.plans,
+        .achieved = s->app.achieved,
         .fabric = s->app.fabric,
         .demand = s->app.demand,
         .kube = s->kube,
@@ -244,6 +247,34 @@ static int start_embedded(struct server *s, struct error *err)
     return embedded_start(e, err);
 }
 
+static void on_lost(void *ctx, const struct allocation *a, const char *text,
+                    bool again)
+{
+    struct server *s = ctx;
+    if (s->cluster) /* each replica tells, and it is one Event */
+        cluster_tell_lost(s->cluster, a, text);
+    else if (!again)
+        log_event(LOG_WARN, "alignment-lost", "namespace", a->demand.namespace,
+                  "pod", a->demand.name, "node", a->node, "text", text, NULL);
+}
+
+static void on_back(void *ctx, const struct allocation *a)
+{
+    (void)ctx;
+    log_event(LOG_INFO, "alignment-back", "namespace", a->demand.namespace,
+              "pod", a->demand.name, "node", a->node, NULL);
+}
+
+static int start_achieved(struct server *s, struct error *err)
+{
+    const struct achieved_watch_config c = {
+        .writer = s->app.writer,
+        .book = s->app.achieved,
+        .told = {.lost = on_lost, .back = on_back, .ctx = s},
+    };
+    return achieved_watch_start(&c, &s->achieved, err);
+}
+
 int server_start(const struct server_config *config, struct server **ret,
                  struct error *err)
 {
@@ -257,6 +288,7 @@ int server_start(const struct server_config *config, struct server **ret,
     s->app.demand = config->demand;
     s->app.listener.metrics = app_metrics_create();
     s->app.demands = pending_demands_create();
+    s->app.achieved = achieved_book_create();
     w.plans = s->app.plans = plans_create();
     if (config->store == STORE_SQLITE) {
         s->embedded = embedded_create(&config->demand);
@@ -296,6 +328,8 @@ int server_start(const struct server_config *config, struct server **ret,
     if (r == 0)
         r = start_embedded(s, err);
     if (r == 0)
+        r = start_achieved(s, err);
+    if (r == 0)
         r = start_listeners(s, config, connections, err);
     if (r == 0)
         r = start_reload(s, err);
@@ -317,6 +351,7 @@ void server_stop(struct server *s)
     for (size_t i = SERVER_LISTENERS; i-- > 0;)
         httpd_stop(s->listeners[i]);
     reload_stop(s->reload);
+    achieved_watch_stop(s->achieved);
     cluster_stop(s->cluster);
     kube_config_destroy(s->kube);
     embedded_stop(s->embedded);
@@ -325,6 +360,7 @@ void server_stop(struct server *s)
     fabric_files_close(s->app.fabric);
     scratch_pool_destroy(s->app.scratch);
     pending_demands_destroy(s->app.demands);
+    achieved_book_destroy(s->app.achieved);
     embedded_destroy(s->embedded);
     plans_destroy(s->app.plans);
     guard_fini(&s->guard);

@@ -79,10 +79,11 @@ static char *make_identity(const char *name)
     return xasprintf("%.200s_%016llx", name, (unsigned long long)random);
 }
 
-static char *heartbeats_path(const char *namespace)
+static char *path_of(const char *group, const char *namespace,
+                     const char *resource)
 {
     cleanup_str struct str path = STR_INIT(4096);
-    kube_path_object(&path, KUBE_LEASE_GROUP, namespace, "leases", NULL);
+    kube_path_object(&path, group, namespace, resource, NULL);
     return str_steal(&path);
 }
 
@@ -163,7 +164,9 @@ static void create_parts(struct cluster *c)
     const struct cluster_config *own = &c->config;
     (void)pthread_mutex_init(&c->lead.lock, NULL); /* cannot fail on Linux */
     c->identity = make_identity(c->config.identity);
-    c->heartbeats_path = heartbeats_path(c->config.heartbeats);
+    c->heartbeats_path = path_of(KUBE_LEASE_GROUP, own->heartbeats, "leases");
+    c->achieved_path = path_of("/api/v1", own->heartbeats, "configmaps");
+    c->achieved = cluster_achieved_create(own->achieved);
     c->feed = feed_create(own->writer);
     c->slices = cluster_slices_create(
         &(struct cluster_slices_config){.feed = c->feed,
@@ -350,6 +353,14 @@ static int start_reflector(struct cluster *c, struct error *err)
                                          "status.phase%21%3DFailed",
                                 .handler = host_capacity_pods,
                                 .ctx = c->host_capacity},
+        [CLUSTER_ACHIEVED] =
+            {.name = "configmaps",
+             .path = c->achieved_path,
+             .query = "labelSelector=biga.dev%2Freport%3Dachieved",
+             .handler = cluster_achieved_handler,
+             .ctx = c->achieved,
+             .without = "what pods have in fact is not known: let it list and "
+                        "watch the configmaps of the heartbeats' namespace"},
         [CLUSTER_OTHER_SLICES] =
             claims_kind(c, CLAIM_BOOK_SLICES, "other-slices",
                         "/apis/resource.k8s.io/v1/resourceslices"),
@@ -442,6 +453,7 @@ void cluster_stop(struct cluster *c)
     cluster_slices_destroy(c->slices);
     cluster_heartbeats_destroy(c->heartbeats);
     cluster_nodes_destroy(c->nodes);
+    cluster_achieved_destroy(c->achieved);
     cluster_pods_destroy(c->pods);
     claim_book_destroy(c->claims);
     host_capacity_destroy(c->host_capacity);
@@ -449,6 +461,7 @@ void cluster_stop(struct cluster *c)
     fit_nodes_destroy(c->fit);
     free(c->identity);
     free(c->heartbeats_path);
+    free(c->achieved_path);
     free(c);
 }
 
@@ -479,4 +492,10 @@ void cluster_tell(void *ctx, const struct demand *pod,
     struct cluster *c = ctx;
     if (c->events && elect_holds(c->elect, 0))
         events_post(c->events, pod, reason, text);
+}
+
+void cluster_tell_lost(struct cluster *c, const struct allocation *a,
+                       const char *text)
+{
+    events_post(c->events, &a->demand, EVENTS_ALIGNMENT_LOST, text);
 }

@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "extender/achieved/achieved_book.h"
 #include "extender/app/fabric_files.h"
 #include "extender/claims/claim_book.h"
 #include "extender/keep/writer.h"
@@ -39,12 +40,13 @@ struct cluster_config {
     struct metrics *metrics;
     struct pending_demands *demands;
     struct plans *plans;
+    struct achieved_book *achieved;
     struct fabric_files *fabric; /* what its Nodes' labels say joins it */
     struct demand_config demand;
     const struct kube_config *kube; /* outlives it */
     const char *namespace;          /* of the election's Lease: biga-system */
-    const char *heartbeats;         /* namespace of the nodes' Leases:
-                                     * biga-nodes */
+    const char *heartbeats;         /* namespace of the nodes' Leases and
+                                     * reports: biga-nodes */
     const char *identity;           /* of this replica; NULL: made up */
     int64_t fresh_ms;               /* of the writer */
     bool elect;          /* false: the only replica, always the leader
@@ -73,6 +75,9 @@ struct cluster *cluster_of(const struct pod_source *source);
 struct cluster_ps *cluster_ps_of(struct cluster *c);
 /* What is known of claims; NULL without `claims`. Lives as long. */
 struct claim_book *cluster_claims_of(struct cluster *c);
+/* An Event: the pod got less than it was promised.  Any thread. */
+void cluster_tell_lost(struct cluster *c, const struct allocation *a,
+                       const char *text);
 /* As JSON, for /v1/cluster: who leads, and each collection's state. */
 void cluster_write(struct cluster *c, struct str *out);
 void cluster_write_text(struct cluster *c, struct str *out); /* as a table */

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "extender/achieved/achieved_book.h"
 #include "extender/cluster/feed.h"
 #include "extender/leader/pod_listener.h"
 #include "lib/kube/reflector.h"
@@ -63,6 +64,12 @@ void cluster_heartbeats_destroy(struct cluster_heartbeats *c);
 /* Slices were listed: tell again which nodes are silent. */
 void cluster_heartbeats_silence(struct cluster_heartbeats *c);
 extern const struct reflector_handler cluster_heartbeats_handler;
+
+/* Reports of what pods have, in ConfigMaps named as their nodes. */
+struct cluster_achieved;
+struct cluster_achieved *cluster_achieved_create(struct achieved_book *book);
+void cluster_achieved_destroy(struct cluster_achieved *c);
+extern const struct reflector_handler cluster_achieved_handler;
 
 /* Nodes: whether they are there and ready, and the labels that say where they
  * hang; all are handed on to others, too. */

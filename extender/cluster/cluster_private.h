@@ -28,6 +28,7 @@ enum cluster_kind {
     CLUSTER_NODES,
     CLUSTER_PODS,
     CLUSTER_OTHER_PODS,
+    CLUSTER_ACHIEVED,
     CLUSTER_BASE, /* so many without claims */
     CLUSTER_OTHER_SLICES = CLUSTER_BASE,
     CLUSTER_CLAIMS,
@@ -50,11 +51,12 @@ struct cluster_lead {
 
 struct cluster {
     struct cluster_config config;
-    char *identity, *heartbeats_path;
+    char *identity, *heartbeats_path, *achieved_path;
     struct feed *feed;
     struct cluster_slices *slices;
     struct cluster_heartbeats *heartbeats;
     struct cluster_nodes *nodes;
+    struct cluster_achieved *achieved;
     struct cluster_pods *pods;
     struct claim_book *claims; /* NULL: they are not followed */
     struct host_capacity *host_capacity;

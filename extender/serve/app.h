@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "extender/achieved/achieved_book.h"
 #include "extender/admit/listener.h"
 #include "extender/app/app_metrics.h"
 #include "extender/keep/writer.h"
@@ -24,6 +25,7 @@ struct app {
     struct policy_file *policy;      /* NULL: none is configured */
     struct fabric_files *fabric;     /* the same */
     struct pod_source source;        /* of pods */
+    struct achieved_book *achieved;  /* what nodes say that pods have */
     struct tls *tls;                 /* NULL: plain HTTP */
     uint64_t instance; /* another one after each start; in ETags */
     atomic_bool ready; /* the first snapshot is up; /readyz */

@@ -68,7 +68,8 @@ bool query_is_current(struct httpd_request *rq, const struct app *app,
                       const struct snapshot *snapshot)
 {
     return query_has_version(rq, app, snapshot->number,
-                             pod_source_ask(&app->source, version));
+                             pod_source_ask(&app->source, version) +
+                                 achieved_book_version(app->achieved));
 }
 
 bool query_is_after(const char *namespace, const char *name, const char *token)

@@ -19,6 +19,7 @@ void test_extender_start(struct test_extender *x,
     test_extender_write(x, sim_writer_with(NULL, x->embedded->store.applied));
     x->app.listener.metrics = app_metrics_create();
     x->app.demands = pending_demands_create();
+    x->app.achieved = achieved_book_create();
     x->app.scratch = scratch_pool_create();
     x->app.instance = 1;
     x->embedded->store.metrics = x->app.listener.metrics;
@@ -54,5 +55,6 @@ void test_extender_stop(struct test_extender *x)
     embedded_destroy(x->embedded);
     scratch_pool_destroy(x->app.scratch);
     pending_demands_destroy(x->app.demands);
+    achieved_book_destroy(x->app.achieved);
     metrics_destroy(x->app.listener.metrics);
 }
