@@ -146,9 +146,35 @@ static void on_status(struct httpd_request *rq, void *ctx)
     httpd_status(rq, 204);
 }
 
+/* --- what its pods have --------------------------------------------------- */
+
+static void on_achieved(struct httpd_request *rq, void *ctx)
+{
+    static const char *const no_params[] = {NULL};
+    struct app *app = ctx;
+    struct error err = {0};
+    size_t size;
+    const char *body = httpd_body(rq, &size);
+    const char *node = node_take(rq);
+    cleanup_with(achieved_report) struct achieved_report *report = NULL;
+    if (!node || !httpd_query_only(rq, no_params))
+        return;
+    if (achieved_report_parse(body, size, &report, &err) < 0)
+        httpd_fail(rq, httpd_unread(&err), "%s", err.text);
+    else if (strcmp(report->node, node) != 0)
+        httpd_fail(rq, 400, "node: is \"%s\", must be \"%s\", as in the path",
+                   report->node, node);
+    else if (achieved_book_put(app->achieved, report, &err) < 0)
+        httpd_fail(rq, 507, "%s", err.text);
+    else
+        httpd_status(rq, 204);
+}
+
 const struct httpd_route node_routes[] = {
     {HTTPD_GET, "/v1/nodes/:/pods", on_pods, 0, "node-pods"},
     {HTTPD_POST, "/v1/nodes/:/status", on_status, NODE_REPORT_BODY_MAX,
      "node-status"},
+    {HTTPD_PUT, "/v1/nodes/:/achieved", on_achieved, ACHIEVED_BODY_MAX,
+     "node-achieved"},
 };
 const size_t n_node_routes = ARRAY_LEN(node_routes);

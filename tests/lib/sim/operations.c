@@ -180,6 +180,8 @@ const struct example ops_examples[] = {
     {"get", "/v1/nodes/{node}/pods", "/v1/nodes/node000/pods", NULL, 200},
     {"post", "/v1/nodes/{node}/status", "/v1/nodes/node000/status",
      "{\"pods\":[]}", 204},
+    {"put", "/v1/nodes/{node}/achieved", "/v1/nodes/node000/achieved",
+     "{\"node\":\"node000\",\"pods\":[]}", 204},
     {"get", SLICES, NULL, NULL, 200},
     {"get", SLICES "/{name}", slice_path, NULL, 200},
     {"put", SLICES "/{name}", slice_path, "SLICE", 200},
