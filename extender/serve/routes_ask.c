@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "extender/achieved/achieved.h"
 #include "extender/judge/alignment.h"
 #include "extender/judge/why.h"
 #include "extender/pods/pending_demands.h"
@@ -12,6 +13,7 @@
 #include "extender/serve/unknown_keys.h"
 #include "extender/state/draft.h"
 #include "extender/state/overcommit.h"
+#include "extender/view/views.h"
 #include "lib/base/jscan.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
@@ -36,6 +38,25 @@ static void why_place(const struct snapshot *s, const struct allocation *a,
         str_addf(text, "; overfull: %s", str_text(&more));
 }
 
+/* What it has of that. */
+static void why_achieved(const struct app *app, const struct snapshot *s,
+                         const struct allocation *a, struct str *text)
+{
+    cleanup_with(achieved_report) struct achieved_report *report =
+        achieved_book_get(app->achieved, a->node);
+    cleanup_str struct str why = STR_INIT(65536);
+    struct achieved x;
+    if (a->held || !report)
+        return;
+    achieved_judge(s, a, report, &x, &why);
+    str_addf(text, "; achieved: %s",
+             achieved_counts(a) ? achieved_word(&x)
+                                : achieved_state_name(x.state));
+    if (why.size)
+        str_addf(text, "%s: %s", x.state == ACHIEVED_LOST ? ", lost" : "",
+                 str_text(&why));
+}
+
 static void why_allocated(struct httpd_request *rq, const struct app *app,
                           const struct snapshot *snapshot,
                           const struct allocation *a)
@@ -47,6 +68,7 @@ static void why_allocated(struct httpd_request *rq, const struct app *app,
         str_addf(&text, " %s", a->cards[i]);
     alignment_explain(snapshot, a, &text);
     why_place(snapshot, a, &text);
+    why_achieved(app, snapshot, a, &text);
     pod_source_tell(&app->source, add_health, a, &text);
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, HTTPD_TEXT);
@@ -59,7 +81,7 @@ static void why_allocated(struct httpd_request *rq, const struct app *app,
     jwrite_text(out, "state", "allocated");
     jwrite_text(out, "summary", str_text(&text));
     jwrite_key(out, "allocation");
-    alignment_encode(snapshot, a, out);
+    view_allocation(snapshot, app->achieved, a, out);
     jwrite_end_object(out);
 }
 

@@ -26,7 +26,7 @@ static void list_jobs(struct page *page, const struct snapshot *s,
             continue;
         if (!page_next(page, d->namespace, d->job))
             return;
-        job_view_init(&v, s, members + i, end - i);
+        job_view_init(&v, s, NULL, members + i, end - i);
         if (page->text)
             job_view_row(&v, &page->table);
         else
@@ -86,7 +86,7 @@ static bool find_job(struct httpd_request *rq, struct app *app,
                    namespace, job);
         return false;
     }
-    job_view_init(&ret_found->view, s, members, n);
+    job_view_init(&ret_found->view, s, app->achieved, members, n);
     ret_found->snapshot = steal(&s);
     ret_found->members = steal(&members);
     return true;

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "extender/judge/alignment.h"
 #include "extender/serve/app.h"
 #include "extender/serve/page.h"
 #include "extender/serve/query.h"
@@ -104,8 +103,8 @@ static void on_nodes(struct httpd_request *rq, void *ctx)
     list_end(&list);
 }
 
-static void node_text(const struct snapshot *s, const struct node *node,
-                      struct str *out)
+static void node_text(const struct snapshot *s, struct achieved_book *book,
+                      const struct node *node, struct str *out)
 {
     struct table t;
     size_t first, n_cards = view_count(node, DEVICE_CARD, &first);
@@ -124,7 +123,7 @@ static void node_text(const struct snapshot *s, const struct node *node,
     if (node->n_allocations) {
         table_init(&t, view_allocation_heads);
         for (size_t i = 0; i < node->n_allocations; i++)
-            view_allocation_row(s, node->allocations[i], &t);
+            view_allocation_row(s, book, node->allocations[i], &t);
         table_sort(&t);
         str_add_c(out, '\n');
         table_write_text(&t, out);
@@ -145,7 +144,7 @@ static void on_node(struct httpd_request *rq, void *ctx)
         return;
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, HTTPD_TEXT);
-        node_text(s, node, httpd_reply(rq));
+        node_text(s, app->achieved, node, httpd_reply(rq));
     } else {
         int32_t index = snapshot_find(s, node->name, strlen(node->name));
         view_node_whole(s, (size_t)index, clock_ms(), httpd_reply(rq));
@@ -331,10 +330,12 @@ static void on_allocations(struct httpd_request *rq, void *ctx)
         if (!page_next(&list.page, d->namespace, d->name))
             break;
         if (list.page.text) {
-            view_allocation_row(list.snapshot, all[i], &list.page.table);
+            view_allocation_row(list.snapshot, list.app->achieved, all[i],
+                                &list.page.table);
             continue;
         }
-        alignment_encode(list.snapshot, all[i], list.page.out);
+        view_allocation(list.snapshot, list.app->achieved, all[i],
+                        list.page.out);
         pod_source_tell(&list.app->source, add_to_allocation, all[i],
                         list.page.out);
     }
@@ -354,7 +355,7 @@ static void on_allocation(struct httpd_request *rq, void *ctx)
                    httpd_arg(rq, 0), httpd_arg(rq, 1));
         return;
     }
-    alignment_encode(s, a, httpd_reply(rq));
+    view_allocation(s, app->achieved, a, httpd_reply(rq));
     pod_source_tell(&app->source, add_to_allocation, a, httpd_reply(rq));
     str_add_c(httpd_reply(rq), '\n');
 }
@@ -419,7 +420,7 @@ static void on_page(struct httpd_request *rq, void *ctx)
 {
     struct app *app = ctx;
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
-    html_page_write(s, httpd_reply(rq));
+    html_page_write(s, app->achieved, httpd_reply(rq));
     httpd_content_type(rq, "text/html; charset=utf-8");
     httpd_set_header(rq, "Content-Security-Policy", HTML_PAGE_POLICY);
     httpd_set_header(rq, "X-Content-Type-Options", "nosniff");

@@ -72,7 +72,8 @@ static void write_cards(const struct snapshot *s, struct str *out)
     table_fini(&t);
 }
 
-static void write_allocations(const struct snapshot *s, struct str *out)
+static void write_allocations(const struct snapshot *s,
+                              struct achieved_book *book, struct str *out)
 {
     struct table t;
     size_t n;
@@ -80,16 +81,17 @@ static void write_allocations(const struct snapshot *s, struct str *out)
         alloc_index_list(s->allocations, &n);
     table_init(&t, view_allocation_heads);
     for (size_t i = 0; i < n && i < HTML_PAGE_ROWS_MAX; i++)
-        view_allocation_row(s, list[i], &t);
+        view_allocation_row(s, book, list[i], &t);
     write_section(out, "Allocations", n, &t);
     table_fini(&t);
 }
 
-void html_page_write(const struct snapshot *s, struct str *out)
+void html_page_write(const struct snapshot *s, struct achieved_book *book,
+                     struct str *out)
 {
     str_add(out, head);
     write_nodes(s, out);
-    write_allocations(s, out);
+    write_allocations(s, book, out);
     write_cards(s, out);
     str_addf(out, "<p>biga %s, snapshot %llu</p>\n</body></html>\n",
              BIGA_VERSION, (unsigned long long)s->number);

@@ -4,6 +4,7 @@
 #ifndef BIGA_EXTENDER_VIEW_HTML_PAGE_H
 #define BIGA_EXTENDER_VIEW_HTML_PAGE_H
 
+#include "extender/achieved/achieved_book.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/str.h"
 
@@ -14,6 +15,7 @@
 
 enum { HTML_PAGE_ROWS_MAX = 200 }; /* of each table; the rest is counted */
 
-void html_page_write(const struct snapshot *s, struct str *out);
+void html_page_write(const struct snapshot *s, struct achieved_book *book,
+                     struct str *out);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/achieved/achieved.h"
 #include "extender/judge/alignment.h"
 #include "extender/view/views.h"
 #include "lib/base/jwrite.h"
@@ -155,10 +156,12 @@ static void score(struct job_view *v)
 }
 
 void job_view_init(struct job_view *v, const struct snapshot *snapshot,
+                   struct achieved_book *achieved,
                    const struct allocation *const *members, size_t n)
 {
     *v = (struct job_view){
         .snapshot = snapshot,
+        .achieved = achieved,
         .namespace = members[0]->demand.namespace,
         .job = members[0]->demand.job,
         .pairs = xcalloc(n, sizeof *v->pairs),
@@ -267,6 +270,16 @@ static const char *leaf_name(const struct job_view *v, const struct job_pair *p)
                : fabric_domain(v->snapshot->fabric, p->leaf)->name;
 }
 
+static void write_achieved(const struct job_view *v, const struct allocation *a,
+                           struct str *out)
+{
+    cleanup_with(achieved_report) struct achieved_report *report = NULL;
+    if (!v->achieved)
+        return;
+    report = achieved_book_get(v->achieved, a->node);
+    achieved_write(v->snapshot, a, report, out);
+}
+
 static void write_pair(const struct job_view *v, const struct job_pair *p,
                        struct str *out)
 {
@@ -280,6 +293,7 @@ static void write_pair(const struct job_view *v, const struct job_pair *p,
     jwrite_int_or_null(out, "numa", a->numa);
     jwrite_text(out, "relation", relation_name(a->relation));
     alignment_write(v->snapshot, a, out);
+    write_achieved(v, a, out);
     jwrite_bool(out, "aligned", p->aligned);
     jwrite_array(out, "members");
     for (size_t i = 0; i < p->n_all; i++) {
@@ -316,9 +330,9 @@ void job_view_write_whole(const struct job_view *v, struct str *out)
 const char *const job_view_heads[] = {
     "JOB",    "SIZE",      "BOUND",     "HELD", "MISSING", "NODES",
     "LEAVES", "CROSSINGS", "UNALIGNED", "TIER", NULL};
-const char *const job_pair_heads[] = {"RANK",     "STATE", "NODE", "LEAF",
-                                      "CARDS",    "GPUS",  "NICS", "NUMA",
-                                      "RELATION", "PODS",  NULL};
+const char *const job_pair_heads[] = {"RANK",     "STATE",    "NODE", "LEAF",
+                                      "CARDS",    "GPUS",     "NICS", "NUMA",
+                                      "RELATION", "ACHIEVED", "PODS", NULL};
 
 void job_view_row(const struct job_view *v, struct table *t)
 {
@@ -349,6 +363,7 @@ void job_pair_rows(const struct job_view *v, struct table *t)
         view_ids(p->place->nics, p->place->n_nics, t);
         table_add_known(t, p->place->numa);
         table_add(t, alignment_word(v->snapshot, p->place));
+        view_achieved_cell(v->snapshot, v->achieved, p->place, t);
         table_addf(t, "%zu", p->n_members);
     }
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "extender/achieved/achieved_book.h"
 #include "extender/state/snapshot.h"
 #include "extender/view/job_maps.h"
 #include "lib/base/table.h"
@@ -27,6 +28,7 @@ struct job_pair {
 
 struct job_view {
     const struct snapshot *snapshot; /* borrowed, as all below */
+    struct achieved_book *achieved;  /* NULL: it is not shown */
     const char *namespace, *job;
     uint32_t size; /* pairs, as the members say it; at least up to the
                     * highest rank that is known */
@@ -42,6 +44,7 @@ struct job_view {
 /* `members`: of one job, by pair and then binding number, as
  * alloc_index_find_job() gives them; they must outlive the view. */
 void job_view_init(struct job_view *v, const struct snapshot *snapshot,
+                   struct achieved_book *achieved,
                    const struct allocation *const *members, size_t n);
 void job_view_fini(struct job_view *v);
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "extender/achieved/achieved.h"
 #include "extender/judge/alignment.h"
 #include "extender/state/overcommit.h"
 #include "extender/view/policy_view.h"
@@ -369,9 +370,9 @@ const char *const view_node_heads[] = {
 const char *const view_card_heads[] = {"NODE",  "CARD",   "PCI",   "NUMA",
                                        "MODEL", "ARCH",   "CORES", "MEMORY-MIB",
                                        "STATE", "HEALTH", "PODS",  NULL};
-const char *const view_allocation_heads[] = {"POD",  "ROLE",     "JOB",  "PAIR",
-                                             "NODE", "CARDS",    "GPUS", "NICS",
-                                             "NUMA", "RELATION", NULL};
+const char *const view_allocation_heads[] = {
+    "POD",  "ROLE", "JOB",  "PAIR",     "NODE",     "CARDS",
+    "GPUS", "NICS", "NUMA", "RELATION", "ACHIEVED", NULL};
 
 void view_node_row(const struct node *node, struct table *t)
 {
@@ -425,8 +426,38 @@ void view_ids(char (*ids)[TOPO_ID_MAX + 1], size_t n, struct table *t)
     table_add(t, n ? str_text(&text) : "-");
 }
 
-void view_allocation_row(const struct snapshot *s, const struct allocation *a,
-                         struct table *t)
+void view_allocation(const struct snapshot *s, struct achieved_book *book,
+                     const struct allocation *a, struct str *out)
+{
+    cleanup_with(achieved_report) struct achieved_report *report =
+        achieved_book_get(book, a->node);
+    alignment_encode(s, a, out);
+    if (a->held || out->overflow || out->size == 0)
+        return;
+    out->data[--out->size] = '\0'; /* its last brace */
+    achieved_write(s, a, report, out);
+    str_add_c(out, '}');
+}
+
+void view_achieved_cell(const struct snapshot *s, struct achieved_book *book,
+                        const struct allocation *a, struct table *t)
+{
+    cleanup_with(achieved_report) struct achieved_report *report =
+        achieved_book_get(book, a->node);
+    struct achieved x;
+    achieved_judge(s, a, report, &x, NULL);
+    if (a->held)
+        table_add(t, "-");
+    else if (x.state == ACHIEVED_LOST)
+        table_addf(t, "%s lost", achieved_word(&x));
+    else if (x.state == ACHIEVED_KEPT && !achieved_counts(a))
+        table_add(t, "kept");
+    else
+        table_add(t, achieved_word(&x));
+}
+
+void view_allocation_row(const struct snapshot *s, struct achieved_book *book,
+                         const struct allocation *a, struct table *t)
 {
     const struct demand *d = &a->demand;
     table_addf(t, "%s/%s", d->namespace, d->name);
@@ -439,4 +470,5 @@ void view_allocation_row(const struct snapshot *s, const struct allocation *a,
     view_ids(a->nics, a->n_nics, t);
     table_add_known(t, a->numa);
     table_add(t, alignment_word(s, a));
+    view_achieved_cell(s, book, a, t);
 }

@@ -1,11 +1,12 @@
 /* views - what a snapshot shows of nodes, cards, topology and allocations,
- * as JSON and as tables.  Pure: equal snapshots give equal bytes. */
+ * as JSON and as tables: equal snapshots (and reports) give equal bytes. */
 #ifndef BIGA_EXTENDER_VIEW_VIEWS_H
 #define BIGA_EXTENDER_VIEW_VIEWS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "extender/achieved/achieved_book.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/str.h"
 #include "lib/base/table.h"
@@ -50,8 +51,15 @@ extern const char *const view_card_heads[];
 extern const char *const view_allocation_heads[];
 void view_node_row(const struct node *node, struct table *t);
 void view_card_row(const struct node *node, size_t card, struct table *t);
-void view_allocation_row(const struct snapshot *s, const struct allocation *a,
-                         struct table *t);
+/* One allocation beside what was achieved of it; `book`: what nodes tell. */
+void view_allocation(const struct snapshot *s, struct achieved_book *book,
+                     const struct allocation *a, struct str *out);
+void view_allocation_row(const struct snapshot *s, struct achieved_book *book,
+                         const struct allocation *a, struct table *t);
+/* A cell: the relation that was achieved, and whether that is less than
+ * promised. */
+void view_achieved_cell(const struct snapshot *s, struct achieved_book *book,
+                        const struct allocation *a, struct table *t);
 /* A cell with the ids of cards, GPUs or NICs. */
 void view_ids(char (*ids)[TOPO_ID_MAX + 1], size_t n, struct table *t);
 
