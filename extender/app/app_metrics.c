@@ -117,6 +117,16 @@ static const struct metric_family families[APP_METRICS_COUNT] = {
     [APP_WRITABLE] =
         FAMILY(GAUGE, "biga_store_writable",
                "1 when the last change of the state could be written, else 0."),
+    [APP_ALIGNMENT] =
+        FAMILY(GAUGE, "biga_alignment",
+               "Pods of pairs by the relation that was promised and the one "
+               "that their containers have.",
+               "promised", "achieved"),
+    [APP_ACHIEVED] =
+        FAMILY(GAUGE, "biga_achieved",
+               "Pods with an allocation by whether they have what was "
+               "promised: kept, lost or unknown.",
+               "state"),
 };
 
 struct metrics *app_metrics_create(void)

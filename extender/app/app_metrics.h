@@ -42,7 +42,9 @@ enum app_metric {
     APP_PLACES,        /* health: place_health_name() */
     APP_LOST_PODS,
     APP_EVICTED,
-    APP_WRITABLE, /* 1 or 0; embedded */
+    APP_WRITABLE,  /* 1 or 0; embedded */
+    APP_ALIGNMENT, /* promised, achieved: relation_name(), "unknown" */
+    APP_ACHIEVED,  /* state: achieved_state_name() */
     APP_METRICS_COUNT
 };
 struct metrics *app_metrics_create(void);

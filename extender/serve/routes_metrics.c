@@ -1,5 +1,6 @@
 #include "extender/serve/routes_private.h"
 
+#include "extender/achieved/achieved.h"
 #include "extender/serve/app.h"
 #include "extender/view/views.h"
 #include "lib/base/mem.h"
@@ -33,6 +34,49 @@ static void gauge_snapshot(struct app *app, const struct snapshot *s)
     metrics_set(m, APP_SNAPSHOT, NULL, (int64_t)s->number);
 }
 
+struct achieved_counts {
+    size_t states[ACHIEVED_STATES];
+    size_t relations[RELATION_COUNT][RELATION_COUNT + 1];
+};
+
+static void count_achieved(struct app *app, const struct snapshot *s,
+                           const struct node *node,
+                           struct achieved_counts *counts)
+{
+    cleanup_with(achieved_report) struct achieved_report *report =
+        achieved_book_get(app->achieved, node->name);
+    for (size_t i = 0; i < node->n_allocations; i++) {
+        const struct allocation *a = node->allocations[i];
+        struct achieved x;
+        if (a->held)
+            continue;
+        achieved_judge(s, a, report, &x, NULL);
+        counts->states[x.state]++;
+        if (achieved_counts(a))
+            counts->relations[a->relation][x.relation]++;
+    }
+}
+
+static void gauge_achieved(struct app *app, const struct snapshot *s)
+{
+    struct metrics *m = app->listener.metrics;
+    struct achieved_counts counts = {0};
+    for (size_t i = 0; i < s->n_nodes; i++)
+        count_achieved(app, s, snapshot_node(s, i), &counts);
+    for (unsigned i = 0; i < ACHIEVED_STATES; i++) {
+        const char *state = achieved_state_name((enum achieved_state)i);
+        metrics_set(m, APP_ACHIEVED, &state, (int64_t)counts.states[i]);
+    }
+    for (unsigned p = 0; p < RELATION_COUNT; p++)
+        for (unsigned r = 0; r <= RELATION_COUNT; r++) {
+            const struct achieved x = {.relation = (enum relation)r};
+            const char *labels[] = {relation_name((enum relation)p),
+                                    achieved_word(&x)};
+            metrics_set(m, APP_ALIGNMENT, labels,
+                        (int64_t)counts.relations[p][r]);
+        }
+}
+
 static void gauge_tls(struct app *app)
 {
     const char *accepted = "accepted", *refused = "refused";
@@ -53,6 +97,7 @@ void on_metrics(struct httpd_request *rq, void *ctx)
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
     gauge_snapshot(app, s);
     gauge_policy(app, s);
+    gauge_achieved(app, s);
     gauge_tls(app);
     pod_source_tell(&app->source, gauge, s);
     metrics_write(app->listener.metrics, httpd_reply(rq));
