@@ -90,74 +90,67 @@ static void expect(const struct snapshot *s, const struct expected *e)
 
 Test(achieved, with_gpus)
 {
-    static const struct expected cases[] =
-        {
-            {NULL, "h", ACHIEVED_UNKNOWN, "unknown",
-             "node node000 has not told what it has"},
-            {ON("12:00.0"), "h", ACHIEVED_UNKNOWN, "unknown",
-             "node node000 has not told what it has"},
-            {H("\"uid\":\"uid-earlier\",\"gpus\":[\"0000:12:01.0\"]"), "h",
-             ACHIEVED_UNKNOWN, "unknown",
-             "node node000 has not told what it has"},
-            {H("\"cpus\":\"0-7\",\"numa\":[0]"), "h", ACHIEVED_UNKNOWN,
-             "unknown", "its node does not tell which GPUs it has"},
-            {H("\"gpus\":[\"0000:12:01.0\"],\"cards\":[]") "," ON("12:00.0"),
-             "h", ACHIEVED_KEPT, "PIX", ""},
-            /* the card is not known: the GPU is the one, how far is not told */
-            {H("\"gpus\":[\"0000:12:01.0\"]"), "h", ACHIEVED_KEPT, "unknown",
-             ""},
-            {H("\"gpus\":[\"0000:12:01.0\"],\"cards\":[\"0000:12:00.0\"]"), "h",
-             ACHIEVED_KEPT, "PIX", ""},
-            {H("\"gpus\":[\"0000:12:01.0\",\"0000:22:01.0\"]") "," ON(
-                 "12:00.0"),
-             "h", ACHIEVED_KEPT, "PIX", ""},
-            {H("\"gpus\":[\"0000:22:01.0\"]") "," ON("12:00.0"), "h",
-             ACHIEVED_LOST, "SYS",
-             "promised GPU gpu-0000-12-01-0 (PIX to card card-0000-12-00), has "
-             "0000:22:01.0 (SYS): each transfer crosses the socket link; claim "
-             "GPUs to pin them"},
-            {H("\"gpus\":[\"0000:13:01.0\"]") "," ON("12:00.0"), "h",
-             ACHIEVED_LOST, "PIX",
-             "promised GPU gpu-0000-12-01-0 (PIX to card card-0000-12-00), has "
-             "0000:13:01.0 (PIX): not farther than promised, but not its own: "
-             "what "
-             "others were promised may be gone; claim GPUs to pin them"},
-            {H("\"gpus\":[]") "," ON("12:00.0"), "h", ACHIEVED_LOST, "unknown",
-             "promised GPU gpu-0000-12-01-0 (PIX to card card-0000-12-00), has "
-             "none; claim GPUs to pin them"},
-            {H("\"gpus\":[\"0000:99:00.0\"]") "," ON("12:00.0"), "h",
-             ACHIEVED_UNKNOWN, "unknown",
-             "it has GPUs that its node has not published"},
-            /* the GPU is right, and the card is not */
-            {H("\"gpus\":[\"0000:12:01.0\"]") "," ON("22:00.0"), "h",
-             ACHIEVED_LOST, "SYS",
-             "promised card card-0000-12-00 (PIX), the xPU pods of its pair "
-             "are on "
-             "card-0000-22-00 (SYS): each transfer crosses the socket link"},
-            {H("\"gpus\":[\"0000:12:01.0\"],\"cards\":[\"0000:22:00.0\"]"), "h",
-             ACHIEVED_LOST, "SYS",
-             "promised card card-0000-12-00, has functions of 0000:22:00.0 "
-             "(SYS): "
-             "each transfer crosses the socket link"},
-            /* CPUs and memory elsewhere */
-            {
-                H(
-                    "\"gpus\":[\"0000:12:01.0\"],\"cpus\":\"32-39\",\"numa\":["
-                    "1]") "," ON("12:00.0"),
-                "h", ACHIEVED_LOST, "PIX",
-                "promised CPUs of NUMA node 0, has 32-39, those of NUMA node "
-                "1: what "
-                "they compute is far from its card; the kubelet's CPU manager "
-                "chose "
-                "them"},
-            {H("\"gpus\":[\"0000:12:01.0\"],\"numa\":[0,1]") "," ON("12:00.0"),
-             "h", ACHIEVED_KEPT, "PIX", ""},
-            {H("\"gpus\":[\"0000:12:01.0\"],\"memoryNuma\":[1]") "," ON(
-                 "12:00.0"),
-             "h", ACHIEVED_LOST, "PIX",
-             "promised NUMA node 0, its memory is of NUMA node 1: each access "
-             "crosses between NUMA nodes"},
-        };
+    static const struct expected cases[] = {
+        {NULL, "h", ACHIEVED_UNKNOWN, "unknown",
+         "node node000 has not told what it has"},
+        {ON("12:00.0"), "h", ACHIEVED_UNKNOWN, "unknown",
+         "node node000 has not told what it has"},
+        {H("\"uid\":\"uid-earlier\",\"gpus\":[\"0000:12:01.0\"]"), "h",
+         ACHIEVED_UNKNOWN, "unknown", "node node000 has not told what it has"},
+        {H("\"cpus\":\"0-7\",\"numa\":[0]"), "h", ACHIEVED_UNKNOWN, "unknown",
+         "its node does not tell which GPUs it has"},
+        {H("\"gpus\":[\"0000:12:01.0\"],\"cards\":[]") "," ON("12:00.0"), "h",
+         ACHIEVED_KEPT, "PIX", ""},
+        /* the card is not known: the GPU is the one, how far is not told */
+        {H("\"gpus\":[\"0000:12:01.0\"]"), "h", ACHIEVED_KEPT, "unknown", ""},
+        {H("\"gpus\":[\"0000:12:01.0\"],\"cards\":[\"0000:12:00.0\"]"), "h",
+         ACHIEVED_KEPT, "PIX", ""},
+        {H("\"gpus\":[\"0000:12:01.0\",\"0000:22:01.0\"]") "," ON("12:00.0"),
+         "h", ACHIEVED_KEPT, "PIX", ""},
+        {H("\"gpus\":[\"0000:22:01.0\"]") "," ON("12:00.0"), "h", ACHIEVED_LOST,
+         "SYS",
+         "promised GPU gpu-0000-12-01-0 (PIX to card card-0000-12-00), has "
+         "0000:22:01.0 (SYS): each transfer crosses the socket link; claim "
+         "GPUs to pin them"},
+        {H("\"gpus\":[\"0000:13:01.0\"]") "," ON("12:00.0"), "h", ACHIEVED_LOST,
+         "PIX",
+         "promised GPU gpu-0000-12-01-0 (PIX to card card-0000-12-00), has "
+         "0000:13:01.0 (PIX): not farther than promised, but not its own: "
+         "what "
+         "others were promised may be gone; claim GPUs to pin them"},
+        {H("\"gpus\":[]") "," ON("12:00.0"), "h", ACHIEVED_LOST, "unknown",
+         "promised GPU gpu-0000-12-01-0 (PIX to card card-0000-12-00), has "
+         "none; claim GPUs to pin them"},
+        {H("\"gpus\":[\"0000:99:00.0\"]") "," ON("12:00.0"), "h",
+         ACHIEVED_UNKNOWN, "unknown",
+         "it has GPUs that its node has not published"},
+        /* the GPU is right, and the card is not */
+        {H("\"gpus\":[\"0000:12:01.0\"]") "," ON("22:00.0"), "h", ACHIEVED_LOST,
+         "SYS",
+         "promised card card-0000-12-00 (PIX), the xPU pods of its pair "
+         "are on "
+         "card-0000-22-00 (SYS): each transfer crosses the socket link"},
+        {H("\"gpus\":[\"0000:12:01.0\"],\"cards\":[\"0000:22:00.0\"]"), "h",
+         ACHIEVED_LOST, "SYS",
+         "promised card card-0000-12-00, has functions of 0000:22:00.0 "
+         "(SYS): "
+         "each transfer crosses the socket link"},
+        /* CPUs and memory elsewhere */
+        {H("\"gpus\":[\"0000:12:01.0\"],\"cpus\":\"32-39\",\"numa\":["
+           "1]") "," ON("12:00.0"),
+         "h", ACHIEVED_LOST, "PIX",
+         "promised CPUs of NUMA node 0, has 32-39, those of NUMA node "
+         "1: what "
+         "they compute is far from its card; the kubelet's CPU manager "
+         "chose "
+         "them"},
+        {H("\"gpus\":[\"0000:12:01.0\"],\"numa\":[0,1]") "," ON("12:00.0"), "h",
+         ACHIEVED_KEPT, "PIX", ""},
+        {H("\"gpus\":[\"0000:12:01.0\"],\"memoryNuma\":[1]") "," ON("12:00.0"),
+         "h", ACHIEVED_LOST, "PIX",
+         "promised NUMA node 0, its memory is of NUMA node 1: each access "
+         "crosses between NUMA nodes"},
+    };
     cleanup_with(snapshot) struct snapshot *s = fleet(GPU, 8000);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         expect(s, &cases[i]);
