@@ -4,8 +4,13 @@
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 
-static void add_allocation(struct table *t, const cJSON *a, bool nics,
-                           bool state)
+/* What a list of allocations has beside where they are. */
+struct shown {
+    bool nics, achieved, state;
+};
+
+static void add_allocation(struct table *t, const cJSON *a,
+                           const struct shown *shown)
 {
     const cJSON *pod = cJSON_GetObjectItemCaseSensitive(a, "pod");
     const char *relation = cli_relation(a);
@@ -17,11 +22,13 @@ static void add_allocation(struct table *t, const cJSON *a, bool nics,
     table_add(t, json_text(a, "node"));
     cli_add_devices(t, json_list(a, "cards"));
     cli_add_devices(t, json_list(a, "gpus"));
-    if (nics)
+    if (shown->nics)
         cli_add_devices(t, json_list(a, "nics"));
     cli_add_known(t, json_number(a, "numa"));
     table_add_style(t, relation_style(relation), relation);
-    if (!state)
+    if (shown->achieved)
+        achieved_add(t, a);
+    if (!shown->state)
         return;
     table_add_style(t,
                     json_true(a, "ready")                          ? STYLE_GOOD
@@ -34,17 +41,21 @@ static void add_allocation(struct table *t, const cJSON *a, bool nics,
 bool allocations_render(struct cli *c, const cJSON *list)
 {
     /* was any of them applied?  Then there is more to say than where */
-    bool state = cli_any(list, "state"), nics = cli_any(list, "nics");
-    struct table_column columns[10] = {
+    const struct shown shown = {.nics = cli_any(list, "nics"),
+                                .achieved = achieved_any(list),
+                                .state = cli_any(list, "state")};
+    struct table_column columns[11] = {
         {"POD", false},  {"ROLE", false}, {"NODE", false},
         {"CARD", false}, {"GPU", false},
     };
     size_t n = 5;
-    if (nics)
+    if (shown.nics)
         columns[n++] = (struct table_column){"NIC", false};
     columns[n++] = (struct table_column){"NUMA", true};
     columns[n++] = (struct table_column){"RELATION", false};
-    if (state) {
+    if (shown.achieved)
+        columns[n++] = (struct table_column){"ACHIEVED", false};
+    if (shown.state) {
         columns[n++] = (struct table_column){"STATE", false};
         columns[n++] = (struct table_column){"REASON", false};
     }
@@ -53,11 +64,18 @@ bool allocations_render(struct cli *c, const cJSON *list)
     table_init_columns(&t, columns, n);
     cJSON_ArrayForEach(a, list)
     {
-        add_allocation(&t, a, nics, state);
+        add_allocation(&t, a, &shown);
     }
     table_sort(&t);
     if (t.n_cells)
         table_write(&t, c->colours, &c->out);
+    cJSON_ArrayForEach(a, list)
+    {
+        const cJSON *pod = cJSON_GetObjectItemCaseSensitive(a, "pod");
+        cleanup_free char *name = xasprintf(
+            "pod %s/%s", json_text(pod, "namespace"), json_text(pod, "name"));
+        achieved_say(c, name, a);
+    }
     return t.n_cells > 0;
 }
 

@@ -56,7 +56,8 @@ int verb_jobs(struct cli *c, int argc, char **argv)
 
 /* --- one job ------------------------------------------------------------ */
 
-static void add_pair(struct table *t, const cJSON *pair, bool nics)
+static void add_pair(struct table *t, const cJSON *pair, bool nics,
+                     bool achieved)
 {
     const char *state = json_text(pair, "state");
     const char *relation = cli_relation(pair);
@@ -70,13 +71,15 @@ static void add_pair(struct table *t, const cJSON *pair, bool nics)
         cli_add_devices(t, json_list(pair, "nics"));
     cli_add_known(t, json_number(pair, "numa"));
     table_add_style(t, relation_style(relation), relation);
+    if (achieved)
+        achieved_add(t, pair);
     table_addf(t, "%d", cJSON_GetArraySize(json_list(pair, "members")));
 }
 
 static void show_pairs(struct cli *c, const cJSON *list)
 {
-    const bool nics = cli_any(list, "nics");
-    struct table_column columns[10] = {
+    const bool nics = cli_any(list, "nics"), achieved = achieved_any(list);
+    struct table_column columns[11] = {
         {"RANK", true},  {"STATE", false}, {"NODE", false},
         {"LEAF", false}, {"CARD", false},  {"GPU", false},
     };
@@ -85,15 +88,23 @@ static void show_pairs(struct cli *c, const cJSON *list)
         columns[n++] = (struct table_column){"NIC", false};
     columns[n++] = (struct table_column){"NUMA", true};
     columns[n++] = (struct table_column){"RELATION", false};
+    if (achieved)
+        columns[n++] = (struct table_column){"ACHIEVED", false};
     columns[n++] = (struct table_column){"PODS", true};
     cleanup_table struct table t;
     const cJSON *pair;
     table_init_columns(&t, columns, n);
     cJSON_ArrayForEach(pair, list)
     {
-        add_pair(&t, pair, nics);
+        add_pair(&t, pair, nics, achieved);
     }
     table_write(&t, c->colours, &c->out);
+    cJSON_ArrayForEach(pair, list)
+    {
+        cleanup_free char *name = xasprintf("pair %.0f",
+                                            json_number(pair, "rank"));
+        achieved_say(c, name, pair);
+    }
 }
 
 static void say_text(struct cli *c, const char *head, const char *text)

@@ -9,6 +9,11 @@
  * nothing to show. */
 void cards_render(struct cli *c, const cJSON *list);
 bool allocations_render(struct cli *c, const cJSON *list);
+/* Of allocations or pairs: does a node tell what any of them has?  Then a cell
+ * with the relation that was achieved, and a line for one that was lost. */
+bool achieved_any(const cJSON *list);
+void achieved_add(struct table *t, const cJSON *of);
+void achieved_say(struct cli *c, const char *name, const cJSON *of);
 /* Leaf by leaf, the nodes and which ranks are on them. */
 void leaves_draw(const cJSON *pairs, struct str *out);
 
