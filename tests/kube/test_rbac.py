@@ -299,6 +299,25 @@ class Bench:
                                 fieldSelector="spec.nodeName=" + name)
             self.api.delete("leases", "biga-nodes", name, missing_ok=True)
 
+    def reports_are_followed(self):
+        read = self.watch_anew()
+
+        def collection():
+            found, = [x for x in read.call("GET", "/v1/cluster")["collections"]
+                      if x["name"] == "configmaps"]
+            return found
+        self.wait("reports are listed", lambda: collection()["synced"])
+        before, name = collection()["events"], self.name("told")
+        self.api.create("configmaps", {"metadata": {
+            "name": name, "namespace": "biga-nodes",
+            "labels": {"biga.dev/report": "achieved"}},
+            "data": {"report": json.dumps({"node": name, "pods": []})}})
+        try:
+            self.wait("a report is known",
+                      lambda: collection()["events"] > before)
+        finally:
+            self.api.delete("configmaps", "biga-nodes", name)
+
     def pods_are_followed(self):
         there, later = self.name("there"), self.name("later")
         self.api.create("pods", host_pod(there))
@@ -700,6 +719,10 @@ NEEDED_BY = {
         Bench.heartbeats_are_followed,
     ("biga-extender-heartbeats", "leases", "watch"):
         Bench.heartbeats_are_followed,
+    ("biga-extender-heartbeats", "configmaps", "list"):
+        Bench.reports_are_followed,
+    ("biga-extender-heartbeats", "configmaps", "watch"):
+        Bench.reports_are_followed,
     ("biga-extender", "events", "patch"): Bench.events_are_counted_up,
 }
 
