@@ -124,6 +124,15 @@ Test(achieved, with_gpus)
         {H("\"gpus\":[\"0000:99:00.0\"]") "," ON("12:00.0"), "h",
          ACHIEVED_UNKNOWN, "unknown",
          "it has GPUs that its node has not published"},
+    };
+    cleanup_with(snapshot) struct snapshot *s = fleet(GPU, 8000);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        expect(s, &cases[i]);
+}
+
+Test(achieved, with_gpus_and_all_else_elsewhere)
+{
+    static const struct expected cases[] = {
         /* the GPU is right, and the card is not */
         {H("\"gpus\":[\"0000:12:01.0\"]") "," ON("22:00.0"), "h", ACHIEVED_LOST,
          "SYS",
