@@ -356,6 +356,7 @@ static int run(struct settings *s, struct error *err)
     int r = check_needs(s, err);
     if (r == 0)
         r = read_gpu_resources(s->gpu_resources, &s->server.demand, err);
+    s->server.demand.device_plugins = in_cluster;
     if (r == 0)
         r = read_card_lost(s->card_lost, &s->server.card_lost_s, err);
     if (r == 0)

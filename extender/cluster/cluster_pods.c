@@ -339,6 +339,7 @@ static int read_allocation(const struct kube_pod *pod,
     if (r < 0)
         return error_wrap(err, "biga.dev/allocation");
     r = check_names(a, pod, err);
+    a->demand.gpus_by_plugin = pod->demand.gpus_by_plugin; /* not written */
     if (r == 0)
         *ret_allocation = steal(&a);
     return r;

@@ -94,6 +94,12 @@ void alignment_write(const struct snapshot *s, const struct allocation *a,
                  word, a->n_gpus ? "gpus" : "numa");
 }
 
+/* Nobody can be told before which GPUs a device plugin gives it. */
+static bool by_plugin(const struct allocation *a)
+{
+    return a->n_gpus && !a->held && a->demand.gpus_by_plugin;
+}
+
 void alignment_encode(const struct snapshot *s, const struct allocation *a,
                       struct str *out)
 {
@@ -102,6 +108,8 @@ void alignment_encode(const struct snapshot *s, const struct allocation *a,
         return;
     out->data[--out->size] = '\0'; /* its last brace */
     alignment_write(s, a, out);
+    if (by_plugin(a))
+        str_add(out, ",\"gpusChosenBy\":\"device-plugin\"");
     str_add_c(out, '}');
 }
 
@@ -126,6 +134,13 @@ static bool host_pod(const struct snapshot *snapshot,
     return false;
 }
 
+static void add_chooser(const struct allocation *a, struct str *text)
+{
+    if (by_plugin(a))
+        str_add(text, "; gpus: chosen by the device plugin, and perhaps "
+                      "others: claim GPUs to pin them");
+}
+
 void alignment_explain(const struct snapshot *snapshot,
                        const struct allocation *a, struct str *text)
 {
@@ -143,6 +158,7 @@ void alignment_explain(const struct snapshot *snapshot,
         str_addf(text, ", %s to the GPU", relation_name(a->relation));
     if (has_host)
         str_addf(text, " of %s", str_text(&host));
+    add_chooser(a, text);
 }
 
 static void add_devices(struct str *out, const char *kind,
@@ -165,6 +181,7 @@ void alignment_tell(const struct allocation *a, struct str *out)
     str_add(out, relation_name(a->relation));
     if (is_of_pair(a))
         str_add(out, " to the GPU of its host pod");
+    add_chooser(a, out);
     if (a->n_nics) {
         str_add(out, "; ");
         add_devices(out, "NIC", a->nics, a->nic_pci, a->n_nics);

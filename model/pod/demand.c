@@ -273,6 +273,15 @@ static int take_card_need(const struct pod *pod, struct demand *d,
     return match_card_need(d, own, err);
 }
 
+/* By resources, not only by an annotation. */
+static bool asks_for_gpus(const struct pod *pod)
+{
+    for (unsigned i = POD_GPUS; i < POD_RESOURCE_COUNT; i++)
+        if (pod->take[i] > 0)
+            return true;
+    return false;
+}
+
 /* The GPUs of the pair's host pod. */
 static int take_gpus(const struct pod *pod, struct demand *d, struct error *err)
 {
@@ -560,6 +569,8 @@ int demand_read(struct jscan *s, const struct demand_config *config,
     rc = take_role(&pod, &d, err);
     if (rc == 0 && d.role != ROLE_NONE)
         rc = take_demand(&pod, &d, err);
+    d.gpus_by_plugin = config->device_plugins && d.gpus > 0 &&
+                       asks_for_gpus(&pod);
     if (rc < 0) {
         memset(&d, 0, sizeof d);
         d.within = d.prefer_within = DEMAND_ANYWHERE;

@@ -66,6 +66,30 @@ Test(alignment, is_of_what_the_pod_has)
     snapshot_unref(s);
 }
 
+/* Nobody can tell before which GPU a device plugin gives. */
+Test(alignment, says_who_chooses_the_gpus)
+{
+    static const char by[] = ",\"gpusChosenBy\":\"device-plugin\"}";
+    cleanup_with(snapshot) struct snapshot *s =
+        draft_commit(simfleet_draft(simhost_topo, 1, 4));
+    for (int plugin = 0; plugin < 2; plugin++) {
+        cleanup_with(allocation) struct allocation *a =
+            place(ROLE_HOST, 0, true, RELATION_PIX);
+        cleanup_str struct str json = STR_INIT(8192), why = STR_INIT(1024);
+        a->demand.gpus_by_plugin = plugin;
+        alignment_encode(s, a, &json);
+        cr_expect_eq(strstr(str_text(&json), by) != NULL, plugin, "%s",
+                     str_text(&json));
+        alignment_explain(s, a, &why);
+        cr_expect_eq(strstr(str_text(&why), "chosen by the device plugin") !=
+                         NULL,
+                     plugin, "%s", str_text(&why));
+        str_reset(&json);
+        allocation_encode(a, &json); /* which older replicas read, too */
+        cr_expect_null(strstr(str_text(&json), "gpusChosenBy"));
+    }
+}
+
 /* What is not known is not near. */
 Test(alignment, on_a_node_that_is_gone)
 {

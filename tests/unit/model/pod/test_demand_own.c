@@ -136,3 +136,31 @@ Test(demand_own, beside_shapes)
         "cards of pair 0: is '2', but metadata.annotations['biga.dev/card'] "
         "is 1; must be as many");
 }
+
+/* Resources are a device plugin's where there are some; an annotation says
+ * nothing of who gives. */
+Test(demand_own, a_device_plugin_chooses_gpus_of_resources)
+{
+    static const struct {
+        const char *pod;
+        bool plugin;
+    } cases[] = {
+        {POD("host", "", "", REQUESTS("'nvidia.com/gpu':'2'")), true},
+        {POD("host", "", "'biga.dev/gpus':'2'", ""), false},
+        {POD("xpu", "", "'biga.dev/gpus':'2'", ""), false},
+        {POD("host", "", "", ""), false},
+    };
+    for (size_t i = 0; i < 2 * ARRAY_LEN(cases); i++) {
+        cleanup_free char *json = pod_quoted(cases[i / 2].pod);
+        struct demand_config config;
+        struct demand d;
+        struct jscan s;
+        struct error err = {0};
+        demand_config_default(&config);
+        cr_assert_not(config.device_plugins);
+        config.device_plugins = i % 2;
+        jscan_init(&s, json, strlen(json));
+        cr_assert_eq(demand_read(&s, &config, &d, &err), 0, "%s", err.text);
+        cr_expect_eq(d.gpus_by_plugin, i % 2 && cases[i / 2].plugin, "%zu", i);
+    }
+}
