@@ -1,0 +1,61 @@
+/* facts - what the containers of each pod of a node really have, and the report
+ * of it (schema/achieved.md).  Pure.
+ *
+ * What is not known is not told: never is it guessed. */
+#ifndef BIGA_ADVERTISER_ACHIEVED_FACTS_H
+#define BIGA_ADVERTISER_ACHIEVED_FACTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "advertiser/achieved/index_set.h"
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
+#include "model/topo/pci.h"
+#include "model/topo/topo.h"
+
+enum {
+    FACTS_PCI_MAX = 64,   /* devices of one kind, of a pod; more: not known */
+    FACTS_PODS_MAX = 512, /* of a report */
+    FACTS_REPORT_MAX = 512 << 10, /* bytes */
+};
+
+/* PCI addresses, sorted, each once. */
+struct fact_pcis {
+    bool known;
+    size_t n;
+    struct pci_addr items[FACTS_PCI_MAX];
+};
+
+struct fact_indexes {
+    bool known;
+    struct index_set set;
+};
+
+struct pod_facts {
+    char namespace[64], name[254];
+    char uid[64]; /* "" not known */
+    struct fact_pcis cards, gpus, nics;
+    struct fact_indexes cpus, memory; /* memory: NUMA nodes */
+};
+
+struct facts {
+    struct pod_facts *pods;
+    size_t n, cap;
+};
+void facts_fini(struct facts *f);
+
+/* The next pod, of which nothing is known yet; NULL when a name or namespace is
+ * empty or longer than Kubernetes has them. */
+struct pod_facts *facts_add(struct facts *f, const char *namespace,
+                            const char *name, const char *uid);
+/* It has this one; not known any more when there are too many. */
+void fact_pcis_add(struct fact_pcis *p, const struct pci_addr *addr);
+
+/* Appends the report; sorts the pods.  Of several of one name none is told, as
+ * nobody can say which has what.  NUMA nodes of CPUs are those of the topology;
+ * when it does not know one of the CPUs they are not known.  Returns how many
+ * pods had no room, the last in order. */
+size_t facts_write(struct facts *f, const struct topo *topo, struct str *out);
+
+#endif
