@@ -1,0 +1,151 @@
+/* What is known of pods, and the report of it. */
+#include "advertiser/achieved/facts.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "advertiser/describe/hostfile.h"
+
+static const char host[] = "package 0\n"
+                           "  numa 0 cpus=4 cpu-list=0-3 memory=16GiB\n"
+                           "package 1\n"
+                           "  numa 1 cpus=4 cpu-list=4-7 memory=16GiB\n";
+
+static struct topo *host_topo(const char *text)
+{
+    struct topo *topo = NULL;
+    struct error err = {0};
+    cr_assert_eq(hostfile_read(text, strlen(text), "host0", &topo, &err), 0,
+                 "%s", err.text);
+    return topo;
+}
+
+static void add_pci(struct fact_pcis *p, const char *text)
+{
+    struct pci_addr addr;
+    cr_assert_eq(pci_addr_parse(text, &addr, NULL), 0);
+    p->known = true;
+    fact_pcis_add(p, &addr);
+}
+
+static void set_indexes(struct fact_indexes *f, const char *text)
+{
+    f->known = true;
+    cr_assert_eq(index_set_parse(text, strlen(text), &f->set, NULL), 0);
+}
+
+static void expect_report(struct facts *f, const char *host_text,
+                          const char *wanted)
+{
+    cleanup_with(topo) struct topo *topo = host_topo(host_text);
+    cleanup_str struct str out = STR_INIT(FACTS_REPORT_MAX);
+    cr_expect_eq(facts_write(f, topo, &out), 0u);
+    cr_expect_str_eq(str_text(&out), wanted);
+}
+
+Test(facts, are_written_in_order_and_what_is_not_known_is_not)
+{
+    struct facts f = {0};
+    expect_report(&f, host, "{\"node\":\"host0\",\"pods\":[]}");
+    cr_assert_not_null(facts_add(&f, "team", "a", ""));
+    struct pod_facts *p = facts_add(&f, "default", "pair-0", "6b0c");
+    cr_assert_not_null(p);
+    add_pci(&p->gpus, "0000:1c:00.0");
+    add_pci(&p->gpus, "0000:1B:00.0");
+    add_pci(&p->gpus, "1c:00.0");
+    p->nics.known = true;
+    add_pci(&p->cards, "17:00.0");
+    set_indexes(&p->cpus, "2-5");
+    set_indexes(&p->memory, "1");
+    expect_report(&f, host,
+                  "{\"node\":\"host0\",\"pods\":[{\"namespace\":\"default\","
+                  "\"name\":\"pair-0\",\"uid\":\"6b0c\","
+                  "\"cards\":[\"0000:17:00.0\"],"
+                  "\"gpus\":[\"0000:1b:00.0\",\"0000:1c:00.0\"],\"nics\":[],"
+                  "\"cpus\":\"2-5\",\"numa\":[0,1],\"memoryNuma\":[1]},"
+                  "{\"namespace\":\"team\",\"name\":\"a\"}]}");
+    facts_fini(&f);
+}
+
+Test(facts, of_cpus_that_the_topology_lacks_the_node_is_not_known)
+{
+    struct facts f = {0};
+    struct pod_facts *p = facts_add(&f, "d", "p", "");
+    set_indexes(&p->cpus, "7-8");
+    expect_report(&f, host,
+                  "{\"node\":\"host0\",\"pods\":[{\"namespace\":\"d\","
+                  "\"name\":\"p\",\"cpus\":\"7-8\"}]}");
+    set_indexes(&p->cpus, "0");
+    expect_report(&f, "package 0\n  numa 0 cpus=4 memory=16GiB\n",
+                  "{\"node\":\"host0\",\"pods\":[{\"namespace\":\"d\","
+                  "\"name\":\"p\",\"cpus\":\"0\"}]}");
+    facts_fini(&f);
+}
+
+Test(facts, of_two_pods_of_one_name_neither_is_told)
+{
+    struct facts f = {0};
+    cr_assert_not_null(facts_add(&f, "d", "b", "u-1"));
+    cr_assert_not_null(facts_add(&f, "d", "a", ""));
+    cr_assert_not_null(facts_add(&f, "d", "b", "u-2"));
+    expect_report(&f, host,
+                  "{\"node\":\"host0\",\"pods\":[{\"namespace\":\"d\","
+                  "\"name\":\"a\"}]}");
+    facts_fini(&f);
+}
+
+Test(facts, take_names_that_kubernetes_has)
+{
+    struct facts f = {0};
+    char name[255];
+    memset(name, 'x', 254);
+    name[254] = '\0';
+    cr_expect_null(facts_add(&f, "", "a", ""));
+    cr_expect_null(facts_add(&f, "a", "", ""));
+    cr_expect_null(facts_add(&f, "a", name, ""));
+    cr_expect_null(facts_add(&f, name, "a", ""));
+    cr_expect_null(facts_add(&f, "a", "a", name));
+    cr_expect_not_null(facts_add(&f, "a", name + 1, ""));
+    facts_fini(&f);
+}
+
+Test(facts, more_devices_than_fit_are_not_known)
+{
+    struct fact_pcis p = {.known = true};
+    struct pci_addr addr = {0};
+    for (int i = 0; i <= FACTS_PCI_MAX; i++) {
+        cr_expect(p.known);
+        addr.bus = (uint8_t)i;
+        fact_pcis_add(&p, &addr);
+        fact_pcis_add(&p, &addr);
+    }
+    cr_expect(!p.known);
+}
+
+Test(facts, more_pods_than_fit_are_left_out)
+{
+    cleanup_with(topo) struct topo *topo = host_topo(host);
+    cleanup_str struct str out = STR_INIT(FACTS_REPORT_MAX);
+    struct facts f = {0};
+    char name[254];
+    for (int i = 0; i < FACTS_PODS_MAX + 3; i++) {
+        (void)snprintf(name, sizeof name, "p-%05d", i);
+        cr_assert_not_null(facts_add(&f, "d", name, ""));
+    }
+    cr_expect_eq(facts_write(&f, topo, &out), 3u);
+    cr_expect_not_null(strstr(str_text(&out), "p-00511\"}]}"));
+    facts_fini(&f);
+    /* long ones need more than there is */
+    for (int i = 0; i < FACTS_PODS_MAX; i++) {
+        (void)snprintf(name, sizeof name, "%0253d", i);
+        struct pod_facts *p = facts_add(&f, "d", name, "");
+        p->cpus.known = true;
+        for (unsigned c = 0; c < INDEX_SET_MAX; c += 2)
+            (void)index_set_add(&p->cpus.set, c);
+    }
+    str_reset(&out);
+    cr_expect_gt(facts_write(&f, topo, &out), 400u);
+    cr_expect(!out.overflow && out.size <= FACTS_REPORT_MAX);
+    cr_expect_str_eq(str_text(&out) + out.size - 2, "]}");
+    facts_fini(&f);
+}
