@@ -45,6 +45,89 @@ void fact_pcis_add(struct fact_pcis *p, const struct pci_addr *addr)
     p->n++;
 }
 
+/* --- from look to look ----------------------------------------------------- */
+
+static int pod_order(const void *a, const void *b)
+{
+    const struct pod_facts *x = a, *y = b;
+    int order = strcmp(x->namespace, y->namespace);
+    return order ? order : strcmp(x->name, y->name);
+}
+
+/* The pods are in order. */
+static bool is_alone(const struct facts *f, size_t i)
+{
+    return (i == 0 || pod_order(&f->pods[i - 1], &f->pods[i]) != 0) &&
+           (i + 1 == f->n || pod_order(&f->pods[i], &f->pods[i + 1]) != 0);
+}
+
+void facts_sort(struct facts *f)
+{
+    size_t n = 0;
+    if (f->n)
+        qsort(f->pods, f->n, sizeof *f->pods, pod_order);
+    cleanup_free bool *stays = xcalloc(f->n + 1, sizeof *stays);
+    for (size_t i = 0; i < f->n; i++)
+        stays[i] = is_alone(f, i);
+    for (size_t i = 0; i < f->n; i++)
+        if (stays[i] && n++ != i)
+            f->pods[n - 1] = f->pods[i];
+    f->n = n;
+}
+
+static bool pcis_equal(const struct fact_pcis *a, const struct fact_pcis *b)
+{
+    if (a->known != b->known || a->n != b->n)
+        return false;
+    for (size_t i = 0; i < a->n; i++)
+        if (pci_addr_compare(&a->items[i], &b->items[i]) != 0)
+            return false;
+    return true;
+}
+
+static bool indexes_equal(const struct fact_indexes *a,
+                          const struct fact_indexes *b)
+{
+    return a->known == b->known && index_set_equal(&a->set, &b->set);
+}
+
+bool pod_facts_equal(const struct pod_facts *a, const struct pod_facts *b)
+{
+    return pod_order(a, b) == 0 && strcmp(a->uid, b->uid) == 0 &&
+           pcis_equal(&a->cards, &b->cards) && pcis_equal(&a->gpus, &b->gpus) &&
+           pcis_equal(&a->nics, &b->nics) &&
+           indexes_equal(&a->cpus, &b->cpus) &&
+           indexes_equal(&a->memory, &b->memory);
+}
+
+/* Of the same name; `*at` goes on. */
+static const struct pod_facts *find_next(const struct facts *f, size_t *at,
+                                         const struct pod_facts *p)
+{
+    while (*at < f->n && pod_order(&f->pods[*at], p) < 0)
+        (*at)++;
+    return *at < f->n && pod_order(&f->pods[*at], p) == 0 ? &f->pods[*at]
+                                                          : NULL;
+}
+
+struct facts facts_settled(const struct facts *now, const struct facts *before,
+                           const struct facts *told)
+{
+    struct facts out = {0};
+    size_t at_before = 0, at_told = 0;
+    for (size_t i = 0; i < now->n; i++) {
+        const struct pod_facts *p = &now->pods[i];
+        const struct pod_facts *b = find_next(before, &at_before, p);
+        const struct pod_facts *t = find_next(told, &at_told, p);
+        bool settled = b && pod_facts_equal(b, p);
+        if (!settled && (!t || strcmp(t->uid, p->uid) != 0))
+            continue;
+        out.pods = xgrow(out.pods, out.n, &out.cap, sizeof *out.pods);
+        out.pods[out.n++] = settled ? *p : *t;
+    }
+    return out;
+}
+
 /* --- CPUs and nodes ------------------------------------------------------- */
 
 enum { NODE_NOT_KNOWN = -1 };
@@ -86,13 +169,6 @@ static bool nodes_of(const struct cpu_nodes *map, const struct index_set *cpus,
 }
 
 /* --- the report ----------------------------------------------------------- */
-
-static int pod_order(const void *a, const void *b)
-{
-    const struct pod_facts *x = a, *y = b;
-    int order = strcmp(x->namespace, y->namespace);
-    return order ? order : strcmp(x->name, y->name);
-}
 
 static void write_pcis(const struct fact_pcis *p, const char *key,
                        struct str *out)
@@ -149,28 +225,18 @@ static void write_pod(const struct pod_facts *p, const struct cpu_nodes *map,
     jwrite_end_object(out);
 }
 
-/* The pods are in order. */
-static bool is_alone(const struct facts *f, size_t i)
-{
-    return (i == 0 || pod_order(&f->pods[i - 1], &f->pods[i]) != 0) &&
-           (i + 1 == f->n || pod_order(&f->pods[i], &f->pods[i + 1]) != 0);
-}
-
-size_t facts_write(struct facts *f, const struct topo *topo, struct str *out)
+size_t facts_write(const struct facts *f, const struct topo *topo,
+                   struct str *out)
 {
     enum { END = sizeof "]}" };
     size_t n = 0, left_out = 0;
     struct cpu_nodes map;
     map_cpus(topo, &map);
-    if (f->n)
-        qsort(f->pods, f->n, sizeof *f->pods, pod_order);
     jwrite_object(out, NULL);
     jwrite_text(out, "node", topo_node(topo));
     jwrite_array(out, "pods");
     for (size_t i = 0; i < f->n; i++) {
         cleanup_str struct str pod = STR_INIT(FACTS_REPORT_MAX);
-        if (!is_alone(f, i))
-            continue;
         write_pod(&f->pods[i], &map, &pod);
         if (left_out || n == FACTS_PODS_MAX || pod.overflow ||
             out->size + pod.size + END > FACTS_REPORT_MAX) {

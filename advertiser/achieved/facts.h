@@ -52,10 +52,23 @@ struct pod_facts *facts_add(struct facts *f, const char *namespace,
 /* It has this one; not known any more when there are too many. */
 void fact_pcis_add(struct fact_pcis *p, const struct pci_addr *addr);
 
-/* Appends the report; sorts the pods.  Of several of one name none is told, as
- * nobody can say which has what.  NUMA nodes of CPUs are those of the topology;
- * when it does not know one of the CPUs they are not known.  Returns how many
- * pods had no room, the last in order. */
-size_t facts_write(struct facts *f, const struct topo *topo, struct str *out);
+/* Is it the same pod, and has it the same? */
+bool pod_facts_equal(const struct pod_facts *a, const struct pod_facts *b);
+
+/* What may be told of `now`: a container that comes is given one thing after the
+ * other, so that what a look saw first counts once the next has seen it, too.
+ * Of a pod that has changed what was told of it stands until then.  All are
+ * sorted (facts_sort()), as is what is returned, which is the caller's. */
+struct facts facts_settled(const struct facts *now, const struct facts *before,
+                           const struct facts *told);
+/* By namespace and name.  Of several of one name none stays, as nobody can say
+ * which has what. */
+void facts_sort(struct facts *f);
+
+/* Appends the report of sorted facts.  NUMA nodes of CPUs are those of the
+ * topology; when it does not know one of the CPUs they are not known.  Returns
+ * how many pods had no room, the last in order. */
+size_t facts_write(const struct facts *f, const struct topo *topo,
+                   struct str *out);
 
 #endif

@@ -39,6 +39,7 @@ static void expect_report(struct facts *f, const char *host_text,
 {
     cleanup_with(topo) struct topo *topo = host_topo(host_text);
     cleanup_str struct str out = STR_INIT(FACTS_REPORT_MAX);
+    facts_sort(f);
     cr_expect_eq(facts_write(f, topo, &out), 0u);
     cr_expect_str_eq(str_text(&out), wanted);
 }
@@ -132,6 +133,7 @@ Test(facts, more_pods_than_fit_are_left_out)
         (void)snprintf(name, sizeof name, "p-%05d", i);
         cr_assert_not_null(facts_add(&f, "d", name, ""));
     }
+    facts_sort(&f);
     cr_expect_eq(facts_write(&f, topo, &out), 3u);
     cr_expect_not_null(strstr(str_text(&out), "p-00511\"}]}"));
     facts_fini(&f);
@@ -147,5 +149,64 @@ Test(facts, more_pods_than_fit_are_left_out)
     cr_expect_gt(facts_write(&f, topo, &out), 400u);
     cr_expect(!out.overflow && out.size <= FACTS_REPORT_MAX);
     cr_expect_str_eq(str_text(&out) + out.size - 2, "]}");
+    facts_fini(&f);
+}
+
+static struct pod_facts *of_pod(struct facts *f, const char *name,
+                                const char *uid, const char *gpu)
+{
+    struct pod_facts *p = facts_add(f, "d", name, uid);
+    add_pci(&p->gpus, gpu);
+    return p;
+}
+
+Test(facts, count_once_two_looks_agree)
+{
+    struct facts none = {0}, one = {0}, two = {0};
+    (void)of_pod(&one, "a", "u-1", "1b:00.0");
+    (void)of_pod(&one, "b", "u-2", "1c:00.0");
+    (void)of_pod(&two, "a", "u-1", "1b:00.0");
+    (void)of_pod(&two, "b", "u-2", "1d:00.0");
+    (void)of_pod(&two, "c", "u-3", "1e:00.0");
+
+    struct facts first = facts_settled(&one, &none, &none);
+    cr_expect_eq(first.n, 0u);
+    struct facts told = facts_settled(&one, &one, &first);
+    cr_assert_eq(told.n, 2u);
+    /* b has another now, and c is new; one more look makes sure */
+    struct facts next = facts_settled(&two, &one, &told);
+    cr_assert_eq(next.n, 2u);
+    cr_expect_eq(next.pods[1].gpus.items[0].bus, 0x1c);
+    struct facts last = facts_settled(&two, &two, &next);
+    cr_assert_eq(last.n, 3u);
+    cr_expect_eq(last.pods[1].gpus.items[0].bus, 0x1d);
+    /* another pod of that name is not told as the one before */
+    (void)snprintf(two.pods[1].uid, sizeof two.pods[1].uid, "u-9");
+    struct facts other = facts_settled(&two, &one, &told);
+    cr_expect_eq(other.n, 1u);
+    facts_fini(&one);
+    facts_fini(&two);
+    facts_fini(&told);
+    facts_fini(&next);
+    facts_fini(&last);
+    facts_fini(&other);
+}
+
+Test(facts, are_equal_when_all_of_them_is)
+{
+    struct facts f = {0};
+    struct pod_facts *p = of_pod(&f, "a", "u-1", "1b:00.0"), q = *p;
+    cr_expect(pod_facts_equal(p, &q));
+    q.cards.known = true;
+    cr_expect(!pod_facts_equal(p, &q));
+    q = *p;
+    add_pci(&q.gpus, "1c:00.0");
+    cr_expect(!pod_facts_equal(p, &q));
+    q = *p;
+    set_indexes(&q.memory, "0");
+    cr_expect(!pod_facts_equal(p, &q));
+    q = *p;
+    q.name[0] = 'b';
+    cr_expect(!pod_facts_equal(p, &q));
     facts_fini(&f);
 }
