@@ -239,17 +239,32 @@ static size_t find_widest(const struct cgroup_container *c, size_t n)
     return widest;
 }
 
-bool cgroups_of_pod(const struct cgroups *g, const char *uid,
-                    struct index_set *ret_cpus, struct index_set *ret_mems)
+/* How many there are of a pod, and the first. */
+static size_t find_pod(const struct cgroups *g, const char *uid,
+                       const struct cgroup_container **ret_first)
 {
-    struct index_set cpus = {0}, mems = {0};
     size_t n = 0,
            first = lower_bound(g->n, i, strcmp(g->containers[i].uid, uid) < 0);
     while (first + n < g->n && strcmp(g->containers[first + n].uid, uid) == 0)
         n++;
+    *ret_first = n ? &g->containers[first] : NULL;
+    return n;
+}
+
+bool cgroups_has_pod(const struct cgroups *g, const char *uid)
+{
+    const struct cgroup_container *first;
+    return find_pod(g, uid, &first) > 0;
+}
+
+bool cgroups_of_pod(const struct cgroups *g, const char *uid,
+                    struct index_set *ret_cpus, struct index_set *ret_mems)
+{
+    struct index_set cpus = {0}, mems = {0};
+    const struct cgroup_container *c;
+    size_t n = find_pod(g, uid, &c);
     if (n < 2) /* none, or its sandbox alone */
         return false;
-    const struct cgroup_container *c = &g->containers[first];
     size_t sandbox = find_widest(c, n);
     for (size_t i = 0; i < n; i++) {
         if (!c[i].known)

@@ -45,6 +45,8 @@ void cgroups_fini(struct cgroups *g);
  * with the most. */
 bool cgroups_of_pod(const struct cgroups *g, const char *uid,
                     struct index_set *ret_cpus, struct index_set *ret_mems);
+/* Is a container of it there, or its sandbox? */
+bool cgroups_has_pod(const struct cgroups *g, const char *uid);
 /* NULL when there is none of that id. */
 const struct cgroup_container *cgroups_find(const struct cgroups *g,
                                             const char *id);
