@@ -249,6 +249,12 @@ $(BUILD)/cards/%: $(BUILD)/obj/tests/cards/%.o $(TEST_LIBS)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(TEST_SOME)
 
+# what tests of a node drive
+$(BUILD)/node/%: $(BUILD)/obj/tests/node/%.o $(TEST_LIBS)
+	@mkdir -p $(dir $@)
+	$(call say,LINK,$@)
+	$(Q)$(link) $(TEST_SOME)
+
 -include $(shell find $(BUILD)/obj build-fp/obj -name '*.d' -type f 2>/dev/null)
 
 # --- show and test --------------------------------------------------------
@@ -321,7 +327,8 @@ node-binaries:
 	    tests/kube/binaries $$what >/dev/null || [ $$? = 77 ] || exit 1; done
 # The longest take four minutes alone, and more beside all else.  Each keeps a
 # processor busy: with more of them at once, calls do not come in time.
-test-node: programs $(FP)/biga-cri $(FP)/biga-advertiser node-binaries
+test-node: programs $(FP)/biga-cri $(FP)/biga-advertiser node-binaries \
+    $(BUILD)/node/deviceplugin
 	@env -u MAKEFLAGS -u MAKELEVEL TEST_TIMEOUT=$${TEST_TIMEOUT:-1500} \
 	    scripts/run-tests -j $${BIGA_JOBS:-$$(nproc)} --node $(NODE)
 bench-node: programs node-binaries $(BUILD)/bench/bench_grpcd
