@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "advertiser/achieved/achieved.h"
 #include "advertiser/actuation.h"
 #include "advertiser/card_health.h"
 #include "advertiser/dra/dra_plugin.h"
@@ -59,8 +60,11 @@ struct program {
     struct card_health *health; /* NULL: nobody tells */
     struct topo *seen;          /* with health: what was seen last */
     struct dra_plugin *plugin;  /* NULL: of no kubelet */
-    int signals;                /* a signalfd */
-    int64_t next_look;          /* PUBLISH_NEVER: on SIGHUP alone */
+    struct achieved *achieved;  /* NULL: nobody looks */
+    struct achieved_config achieving;
+    char *kubelet;     /* the socket that it asks */
+    int signals;       /* a signalfd */
+    int64_t next_look; /* PUBLISH_NEVER: on SIGHUP alone */
     int64_t next_trim;
     int64_t started, next_progress;
     bool announced; /* all nodes are published, and that was said */
@@ -212,6 +216,29 @@ static int start_plugin(struct program *p, struct error *err)
     return dra_plugin_create(&config, &p->plugin, err);
 }
 
+/* In vain where no kubelet runs pods, and we do not. */
+static int start_achieved(struct program *p, struct topo *topo,
+                          struct error *err)
+{
+    const struct settings *s = &p->set;
+    p->kubelet = settings_kubelet(s);
+    if (s->achieved_ms == 0 || !*p->kubelet)
+        return 0;
+    p->achieving = (struct achieved_config){
+        .node = p->node,
+        .kubelet = *p->kubelet ? p->kubelet : NULL,
+        .sysroot = s->fsroot ? s->fsroot : "",
+        .sending = &p->sending,
+        .namespace = p->kube ? s->heartbeat_namespace : NULL,
+        .look_ms = s->achieved_ms,
+        .again_ms = p->kube ? CHECK_MS : s->heartbeat_ms,
+        .backoff_min_ms = BACKOFF_MIN_MS,
+        .backoff_max_ms = BACKOFF_MAX_MS,
+        .withdraw = s->withdraw,
+    };
+    return achieved_start(&p->achieving, topo, &p->achieved, err);
+}
+
 static int add_this_host(struct program *p, const struct publish_kind *kind,
                          struct error *err)
 {
@@ -228,6 +255,8 @@ static int add_this_host(struct program *p, const struct publish_kind *kind,
         r = slice_watch_start(p->kube, p->node, &p->watch, err);
     if (r == 0 && p->set.kubelet_dir && *p->set.kubelet_dir)
         r = start_plugin(p, err);
+    if (r == 0)
+        r = start_achieved(p, topo, err);
     if (r < 0)
         return r;
     cleanup_with(topo) struct topo *shown = topo_of(p, topo);
@@ -273,6 +302,8 @@ static void take_look(struct program *p)
         p->last.text[0] = '\0';
         if (p->acting)
             actuation_look(p->acting, topo);
+        if (p->achieved)
+            achieved_look(p->achieved, topo);
         publish_topo(p, topo);
     } else if (strcmp(err.text, p->last.text) != 0) {
         p->last = err;
@@ -542,6 +573,8 @@ int main(int argc, char **argv)
     int code = r < 0         ? complain(&err, ADVERTISER_USAGE)
                : p.set.print ? print(&p)
                              : publish(&p);
+    achieved_stop(p.achieved);
+    free(p.kubelet);
     dra_plugin_destroy(p.plugin);
     actuation_destroy(p.acting);
     card_health_destroy(p.health);

@@ -1,6 +1,7 @@
 #include "advertiser/settings.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
         __VA_ARGS__                                                  \
     }
 #define TEXT(word, member, ...) SETTING(CONF_TEXT, word, member, __VA_ARGS__)
+enum { ACHIEVED_MIN_MS = 100 };
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 
 static const struct conf_setting settings[] = {
@@ -132,6 +134,17 @@ static const struct conf_setting settings[] = {
             "it.",
             .otherwise = "10m", .min = 1000, .max = 86400000,
             .metavar = "TIME"),
+    SETTING(CONF_DURATION, "achieved", achieved_ms,
+            "How often to look at what the containers of this host really "
+            "have, which is published beside what they were promised "
+            "(schema/achieved.md); 0s: not at all.",
+            .otherwise = "1s", .min = 0, .max = 60000, .metavar = "TIME"),
+    TEXT("pod-resources", pod_resources,
+         "The socket by which this host's kubelet tells what its pods were "
+         "given; \"\": none is asked. Default: pod-resources/kubelet.sock in "
+         "--kubelet-dir, and on a host that is looked at itself in "
+         "/var/lib/kubelet.",
+         .metavar = "SOCKET"),
     TEXT("actuate", actuate,
          "Run pods on this host's cards, by the container runtimes that the "
          "card file names. DIR keeps which pods are to run, and files and "
@@ -266,6 +279,9 @@ static int check_needs(const struct settings *s, struct error *err)
         {"kubelet-dir", kube, only_kube},
         {"cdi-dir", plugin, only_plugin},
         {"claim-grace", plugin, only_plugin},
+        {"achieved", !fleet, not_fleet},
+        {"pod-resources", !fleet, not_fleet},
+        {"pod-resources", s->achieved_ms > 0, "needs --achieved"},
         {"actuate", !fleet, not_fleet},
         {"actuate", !s->print, "cannot be combined with --print"},
         {"fleet-shapes", fleet, only_fleet},
@@ -322,12 +338,24 @@ static int check_plugin(const struct settings *s, struct error *err)
 {
     const struct {
         const char *name, *path;
-    } dirs[] = {{"kubelet-dir", s->kubelet_dir}, {"cdi-dir", s->cdi_dir}};
+    } dirs[] = {{"kubelet-dir", s->kubelet_dir},
+                {"cdi-dir", s->cdi_dir},
+                {"pod-resources", s->pod_resources}};
     for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
         if (dirs[i].path && *dirs[i].path && *dirs[i].path != '/')
             return error_set(err, EINVAL,
                              "--%s: is \"%.200s\", must be an absolute path",
                              dirs[i].name, dirs[i].path);
+    return 0;
+}
+
+static int check_achieved(const struct settings *s, struct error *err)
+{
+    if (s->achieved_ms > 0 && s->achieved_ms < ACHIEVED_MIN_MS)
+        return error_set(err, EINVAL,
+                         "--achieved: is %" PRId64
+                         "ms, must be 0s, or 100ms to 1m",
+                         s->achieved_ms);
     return 0;
 }
 
@@ -357,7 +385,20 @@ int settings_check(const struct settings *s, struct error *err)
                          "--heartbeat-namespace: is \"%.80s\", must be 1 to "
                          "63 lower-case letters, digits and '-'",
                          s->heartbeat_namespace);
-    return check_plugin(s, err) < 0 ? -EINVAL : check_actuate(s, err);
+    if (check_plugin(s, err) < 0 || check_achieved(s, err) < 0)
+        return -EINVAL;
+    return check_actuate(s, err);
+}
+
+char *settings_kubelet(const struct settings *s)
+{
+    const bool file = s->topology || s->fsroot || s->hostfile;
+    const char *dir = s->kubelet_dir && *s->kubelet_dir ? s->kubelet_dir
+                      : file || s->actuate              ? NULL
+                                                        : "/var/lib/kubelet";
+    if (s->pod_resources)
+        return xstrdup(s->pod_resources);
+    return dir ? xasprintf("%s/pod-resources/kubelet.sock", dir) : xstrdup("");
 }
 
 /* topo_build knows what a node may be called. */

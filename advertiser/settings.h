@@ -29,7 +29,9 @@ struct settings {
     const char *kubelet_dir; /* NULL: no plugin of a kubelet */
     const char *cdi_dir;
     int64_t claim_grace_ms;
-    const char *actuate; /* NULL: nothing is started on cards */
+    int64_t achieved_ms;       /* 0: what pods have is not looked at */
+    const char *pod_resources; /* NULL: as settings_kubelet() says */
+    const char *actuate;       /* NULL: nothing is started on cards */
     const char *cluster, *host_runtime, *helper_image, *card_dir, *hooks;
     const char *allow;        /* as in model/pod/rights.h */
     const char *host_devices; /* as in advertiser/hostside/host_side.h */
@@ -44,6 +46,9 @@ int settings_check(const struct settings *s, struct error *err);
 /* The / below which there is a /sys of this host, "" for /; NULL: what is
  * described has none. */
 const char *settings_sysroot(const struct settings *s);
+/* The socket of this host's kubelet that tells what its pods were given; "" when
+ * none is to be asked.  The caller frees it. */
+char *settings_kubelet(const struct settings *s);
 /* As the kernel names this host, in lower case. */
 int settings_node(const struct settings *s, char ret_node[SLICE_NAME_MAX + 1],
                   struct error *err);
