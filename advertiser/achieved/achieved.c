@@ -76,11 +76,17 @@ static void note_left_out(struct achieved *a, size_t n)
     a->left_out = n;
 }
 
-static void report(struct achieved *a, const struct topo *topo,
+static bool lives(void *groups, const struct pod_facts *pod)
+{
+    return groups && *pod->uid && cgroups_has_pod(groups, pod->uid);
+}
+
+static void report(struct achieved *a, const struct host_seen *seen,
                    struct facts *facts)
 {
     cleanup_str struct str out = STR_INIT(FACTS_REPORT_MAX);
     facts_sort(facts);
+    facts_keep(facts, &a->told, lives, (void *)(uintptr_t)seen->groups);
     struct facts told = facts_settled(facts, &a->before, &a->told);
     facts_fini(&a->before);
     facts_fini(&a->told);
@@ -91,7 +97,7 @@ static void report(struct achieved *a, const struct topo *topo,
         a->looked = true;
         return;
     }
-    note_left_out(a, facts_write(&a->told, topo, &out));
+    note_left_out(a, facts_write(&a->told, seen->places.topo, &out));
     carrier_tell(a->carrier, str_text(&out), out.size, clock_ms());
 }
 
@@ -112,7 +118,7 @@ static void look(struct achieved *a, const struct topo *topo)
         .uids = &uids,
     };
     if (gather(a, &seen, &facts))
-        report(a, topo, &facts);
+        report(a, &seen, &facts);
     facts_fini(&facts);
     pod_uids_fini(&uids);
     cgroups_fini(&groups);

@@ -110,6 +110,22 @@ static const struct pod_facts *find_next(const struct facts *f, size_t *at,
                                                           : NULL;
 }
 
+void facts_keep(struct facts *now, const struct facts *told,
+                bool (*lives)(void *ctx, const struct pod_facts *pod),
+                void *ctx)
+{
+    size_t at = 0, n = now->n;
+    for (size_t i = 0; i < told->n; i++) {
+        const struct pod_facts *p = &told->pods[i];
+        const struct facts listed = {.pods = now->pods, .n = n};
+        if (find_next(&listed, &at, p) || !lives(ctx, p))
+            continue;
+        now->pods = xgrow(now->pods, now->n, &now->cap, sizeof *now->pods);
+        now->pods[now->n++] = *p;
+    }
+    facts_sort(now);
+}
+
 struct facts facts_settled(const struct facts *now, const struct facts *before,
                            const struct facts *told)
 {

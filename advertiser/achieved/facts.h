@@ -55,6 +55,13 @@ void fact_pcis_add(struct fact_pcis *p, const struct pci_addr *addr);
 /* Is it the same pod, and has it the same? */
 bool pod_facts_equal(const struct pod_facts *a, const struct pod_facts *b);
 
+/* Adds what was told of pods that are not in `now` and still live: a kubelet that
+ * starts anew lists its pods one after the other.  Both are sorted, and `now`
+ * stays so. */
+void facts_keep(struct facts *now, const struct facts *told,
+                bool (*lives)(void *ctx, const struct pod_facts *pod),
+                void *ctx);
+
 /* What may be told of `now`: a container that comes is given one thing after the
  * other, so that what a look saw first counts once the next has seen it, too.
  * Of a pod that has changed what was told of it stands until then.  All are

@@ -210,3 +210,26 @@ Test(facts, are_equal_when_all_of_them_is)
     cr_expect(!pod_facts_equal(p, &q));
     facts_fini(&f);
 }
+
+static bool is_u_1(void *ctx, const struct pod_facts *pod)
+{
+    (void)ctx;
+    return strcmp(pod->uid, "u-1") == 0;
+}
+
+Test(facts, of_pods_that_live_are_kept)
+{
+    struct facts now = {0}, told = {0};
+    (void)of_pod(&told, "a", "u-1", "1b:00.0");
+    (void)of_pod(&told, "b", "u-2", "1c:00.0");
+    (void)of_pod(&told, "d", "u-1", "1c:00.0");
+    (void)of_pod(&now, "c", "u-3", "1d:00.0");
+    (void)of_pod(&now, "d", "u-1", "1e:00.0");
+    facts_keep(&now, &told, is_u_1, NULL);
+    cr_assert_eq(now.n, 3u);
+    cr_expect_str_eq(now.pods[0].name, "a");
+    cr_expect_str_eq(now.pods[1].name, "c");
+    cr_expect_eq(now.pods[2].gpus.items[0].bus, 0x1e);
+    facts_fini(&now);
+    facts_fini(&told);
+}
