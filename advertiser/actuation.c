@@ -9,6 +9,7 @@
 
 #include "advertiser/act/api/feed.h"
 #include "advertiser/act/api/socket.h"
+#include "advertiser/acted_facts.h"
 #include "advertiser/places.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
@@ -26,6 +27,7 @@ struct actuation {
     int64_t next_touch;
     struct error last; /* of a card file or places, logged once */
     struct actuator *actuator;
+    struct acted_facts *facts;
     struct act_socket *socket;
     pthread_mutex_t lock;
     struct feed *feed; /* under the lock */
@@ -119,6 +121,14 @@ struct topo *actuation_publish(struct actuation *a)
     return r == 0 ? marked : topo_ref(a->seen);
 }
 
+int actuation_facts(void *acting, const struct host_seen *seen,
+                    struct facts *facts)
+{
+    struct actuation *a = acting;
+    acted_facts_add(a->facts, FEED_OWNER, seen, facts);
+    return 0;
+}
+
 int64_t actuation_due(const struct actuation *a)
 {
     return a->next_touch;
@@ -209,6 +219,8 @@ static int start(struct actuation *a, const struct topo *topo,
     if (r == 0)
         r = create_actuator(a, err);
     if (r == 0)
+        a->facts = acted_facts_create(a->actuator);
+    if (r == 0)
         r = look(a, topo, err);
     if (r < 0)
         return r;
@@ -249,7 +261,8 @@ void actuation_destroy(struct actuation *a)
     feed_stop(feed);
     if (!act_socket_stop(a->socket))
         return; /* calls are under way and use all this; the process ends */
-    actuator_destroy(a->actuator); /* NULL allowed */
+    acted_facts_destroy(a->facts); /* NULL allowed, as is: */
+    actuator_destroy(a->actuator);
     topo_unref(a->seen);
     if (a->fd >= 0)
         (void)close(a->fd); /* nothing is kept in it */

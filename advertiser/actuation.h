@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "advertiser/achieved/given_facts.h"
 #include "advertiser/settings.h"
 #include "lib/base/error.h"
 #include "lib/http/http.h"
@@ -41,6 +42,10 @@ void actuation_look(struct actuation *a, const struct topo *topo);
 /* The topology that is to be published for the one that was seen last; the
  * caller owns it. */
 struct topo *actuation_publish(struct actuation *a);
+/* Adds what the pods really have that the extender wants here, as in
+ * acted_facts.h; on one thread, which may be another.  Ends before it does. */
+int actuation_facts(void *acting, const struct host_seen *seen,
+                    struct facts *facts);
 /* When keys of cards are to be looked at again, and do it when it is due. */
 int64_t actuation_due(const struct actuation *a);
 void actuation_step(struct actuation *a, int64_t now_ms);

@@ -216,18 +216,21 @@ static int start_plugin(struct program *p, struct error *err)
     return dra_plugin_create(&config, &p->plugin, err);
 }
 
-/* In vain where no kubelet runs pods, and we do not. */
+/* In vain where no kubelet is asked, and we run no pods. */
 static int start_achieved(struct program *p, struct topo *topo,
                           struct error *err)
 {
     const struct settings *s = &p->set;
     p->kubelet = settings_kubelet(s);
-    if (s->achieved_ms == 0 || !*p->kubelet)
+    bool runs = p->acting && !p->kube; /* those that the extender wants */
+    if (s->achieved_ms == 0 || (!*p->kubelet && !runs))
         return 0;
     p->achieving = (struct achieved_config){
         .node = p->node,
         .kubelet = *p->kubelet ? p->kubelet : NULL,
         .sysroot = s->fsroot ? s->fsroot : "",
+        .more = runs ? actuation_facts : NULL,
+        .ctx = p->acting,
         .sending = &p->sending,
         .namespace = p->kube ? s->heartbeat_namespace : NULL,
         .look_ms = s->achieved_ms,
