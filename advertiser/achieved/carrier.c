@@ -13,6 +13,7 @@
 #include "advertiser/publish/kube_objects.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
+#include "lib/io/log.h"
 
 enum state { PUT, NODE, PATCH, CREATE, WITHDRAW, DONE, STATES };
 
@@ -251,6 +252,10 @@ void carrier_answer(struct carrier *c, int64_t now_ms,
     c->asked = false;
     c->maybe_there |= c->state != NODE && (good || a->status == 0);
     if (c->state == WITHDRAW) {
+        if (!good && a->status != 404)
+            log_event(LOG_WARN, "withdraw-failed", "node", c->config.node,
+                      "state", CARRIER_LABEL_VALUE, "error",
+                      a->error ? a->error : "", NULL);
         go_on(c, DONE, PUBLISH_NEVER);
     } else if (c->state == NODE) {
         answer_node(c, now_ms, a);
