@@ -213,7 +213,7 @@ static void write_indexes(const struct index_set *s, const char *key,
 static void write_cpus(const struct pod_facts *p, const struct cpu_nodes *map,
                        struct str *out)
 {
-    cleanup_str struct str text = STR_INIT(INDEX_SET_TEXT_MAX);
+    cleanup_str struct str text = STR_INIT(FACTS_CPUS_MAX);
     struct index_set nodes;
     if (!p->cpus.known)
         return;
@@ -236,7 +236,7 @@ static void write_pod(const struct pod_facts *p, const struct cpu_nodes *map,
     write_pcis(&p->gpus, "gpus", out);
     write_pcis(&p->nics, "nics", out);
     write_cpus(p, map, out);
-    if (p->memory.known)
+    if (p->memory.known && index_set_count(&p->memory.set) <= TOPO_NUMAS_MAX)
         write_indexes(&p->memory.set, "memoryNuma", out);
     jwrite_end_object(out);
 }

@@ -15,8 +15,9 @@
 #include "model/topo/topo.h"
 
 enum {
-    FACTS_PCI_MAX = 64,   /* devices of one kind, of a pod; more: not known */
-    FACTS_PODS_MAX = 512, /* of a report */
+    FACTS_PCI_MAX = 64,    /* devices of one kind, of a pod; more: not known */
+    FACTS_PODS_MAX = 512,  /* of a report */
+    FACTS_CPUS_MAX = 4096, /* bytes of a list of CPUs; longer: not told */
     FACTS_REPORT_MAX = 512 << 10, /* bytes */
 };
 
