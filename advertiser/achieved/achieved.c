@@ -137,6 +137,7 @@ static void send_due(struct achieved *a)
             said.body = str_text(&a->answer.body);
             said.body_size = a->answer.body.size;
             if (said.status >= 300) {
+                str_reset(&text);
                 http_answer_error(&a->answer, &text);
                 said.error = str_text(&text);
             }
