@@ -273,7 +273,8 @@ test-e2e: programs man
 
 # Kubernetes is built once, which takes minutes, and says so.  Where there is
 # no Go (status 77) the tests are skipped, with the reason.
-test-kube: programs $(BUILD)/bench/bench_reflector $(BUILD)/judges/fit
+test-kube: programs $(BUILD)/bench/bench_reflector $(BUILD)/judges/fit \
+    $(BUILD)/judges/podresources
 	@scripts/setup --kube
 	@for what in '' helm; do \
 	    tests/kube/binaries $$what >/dev/null || [ $$? = 77 ] || exit 1; done

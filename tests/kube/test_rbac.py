@@ -16,7 +16,7 @@ import pool
 from api import Api, ApiError
 from check import Checks
 from lab import ROOT, Lab
-from proc import wait_for
+from proc import Process, wait_for
 from test_cluster import (SHAPE, Beats, Scheduler, allocations, beat,
                           host_pod, publish, statuses, xpu_pod)
 
@@ -164,8 +164,14 @@ class Bench:
         self.leader = self.lab.extender("leader", "--fresh=1m")
         self.lab.leader()
         self.watcher = self.lab.extender("watcher", "--fresh=1m", start=False)
+        socket = self.c.path("pods.sock")
+        self.kubelet = Process(self.c.folder, "podresources", [
+            fleet.program("judges/podresources"), socket,
+            "default/what"]).start()
+        wait_for("it answers", lambda: "serving" in self.kubelet.text())
         self.advertiser = self.lab.advertiser(
-            "adv", "--hostfile=" + SHAPE, "--heartbeat=500ms")
+            "adv", "--hostfile=" + SHAPE, "--heartbeat=500ms",
+            "--achieved=100ms", "--pod-resources=" + socket)
         self.advertiser.stop()
         self.scheduler = Scheduler(self.lab, self.leader)
 
@@ -595,6 +601,12 @@ class Bench:
         return self.api.list("resourceslices",
                              fieldSelector="spec.nodeName=adv")
 
+    def achieved(self):
+        """What is told of what its pods have, "" when nothing is; None when
+        there is no ConfigMap."""
+        found = self.api.maybe("configmaps", "biga-nodes", "adv")
+        return found and found.get("data", {}).get("report", "")
+
     def advertise(self, anew, meanwhile=lambda: None):
         """Start it; wait until all is as it says; end it, and all is gone.
 
@@ -607,7 +619,10 @@ class Bench:
         self.api.delete_all("resourceslices", None,
                             fieldSelector="spec.nodeName=adv")
         self.api.delete("leases", "biga-nodes", "adv", missing_ok=True)
+        self.api.delete("configmaps", "biga-nodes", "adv", missing_ok=True)
         if not anew:
+            self.api.create("configmaps", {"metadata": {
+                "name": "adv", "namespace": "biga-nodes"}})
             publish(self.api, "adv")
             surplus = self.slices()[0]
             surplus["metadata"] = {"name": "adv-surplus"}
@@ -625,12 +640,15 @@ class Bench:
         self.wait("its Lease is held", lambda: self.api.get(
             "leases", "biga-nodes", "adv")["spec"][
                 "holderIdentity"].startswith(boot))
+        self.wait("it tells what its pods have", lambda: '"name":"what"' in
+                  (self.achieved() or ""))
         meanwhile()
         if not self.advertiser.end():
             self.advertise(anew, meanwhile)
             return
         self.wait("it has withdrawn", lambda: not self.slices() and
-                  not self.api.maybe("leases", "biga-nodes", "adv"))
+                  not self.api.maybe("leases", "biga-nodes", "adv") and
+                  self.achieved() is None)
 
     def hosts_are_published(self):
         self.advertise(anew=True)
@@ -700,6 +718,12 @@ NEEDED_BY = {
     ("biga-advertiser-heartbeats", "leases", "update"):
         Bench.hosts_are_published_again,
     ("biga-advertiser-heartbeats", "leases", "delete"):
+        Bench.hosts_are_published,
+    ("biga-advertiser-heartbeats", "configmaps", "create"):
+        Bench.hosts_are_published,
+    ("biga-advertiser-heartbeats", "configmaps", "patch"):
+        Bench.hosts_are_published_again,
+    ("biga-advertiser-heartbeats", "configmaps", "delete"):
         Bench.hosts_are_published,
     ("biga-extender", "resourceslices", "list"): Bench.slices_are_followed,
     ("biga-extender", "resourceslices", "watch"): Bench.slices_are_followed,
