@@ -51,32 +51,61 @@ static void name_peer(struct ar_link *l, const char *what, const char *host,
     (void)snprintf(l->who, sizeof l->who, "%s (%s:%u)", what, host, port);
 }
 
-static void adopt(struct ar_link *l, int fd, int timeout_ms)
+/* A machine that is dead says nothing: ask it, and give up after `timeout_ms`,
+ * also while nothing is to be sent and who waits does so for any time. */
+static int keep_alive(int fd, int timeout_ms, struct error *err)
 {
-    int on = 1;
-    l->fd = fd;
-    l->timeout_ms = timeout_ms;
-    /* it is only slower without */
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    const int third_s = timeout_ms / 1000 / 3;
+    const int every_s = third_s < 1 ? 1 : third_s;
+    const struct {
+        int level, name, value;
+    } wanted[] = {
+        {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, every_s},
+        {IPPROTO_TCP, TCP_KEEPINTVL, every_s},
+        {IPPROTO_TCP, TCP_KEEPCNT, 2},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, timeout_ms},
+        {IPPROTO_TCP, TCP_NODELAY, 1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
+        if (setsockopt(fd, wanted[i].level, wanted[i].name, &wanted[i].value,
+                       sizeof wanted[i].value) < 0)
+            return error_errno(err, errno, "setsockopt");
+    return 0;
 }
 
-int arlink_accept(int listening, int timeout_ms, struct ar_link *ret_link,
-                  struct error *err)
+static int adopt(struct ar_link *l, int fd, int timeout_ms, struct error *err)
+{
+    int r = keep_alive(fd, timeout_ms, err);
+    if (r < 0) {
+        (void)close(fd); /* nothing was sent */
+        return error_wrap(err, "%s", l->who);
+    }
+    l->fd = fd;
+    l->timeout_ms = timeout_ms;
+    return 0;
+}
+
+int arlink_accept(int listening, int wait_ms, int timeout_ms,
+                  struct ar_link *ret_link, struct error *err)
 {
     struct pollfd p = {.fd = listening, .events = POLLIN};
     struct sockaddr_in6 from;
     socklen_t size = sizeof from;
     char host[INET6_ADDRSTRLEN] = "?";
-    if (poll(&p, 1, timeout_ms) == 0)
+    struct ar_link l = AR_LINK_NONE;
+    if (poll(&p, 1, wait_ms) == 0)
         return error_set(err, EAGAIN, "nobody connected");
     int fd = accept4(listening, (struct sockaddr *)&from, &size,
                      SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
         return error_errno(err, errno, "accept");
     (void)inet_ntop(AF_INET6, &from.sin6_addr, host, sizeof host);
-    adopt(ret_link, fd, timeout_ms);
-    name_peer(ret_link, "somebody", host, ntohs(from.sin6_port));
-    return 0;
+    name_peer(&l, "somebody", host, ntohs(from.sin6_port));
+    int r = adopt(&l, fd, timeout_ms, err);
+    if (r == 0)
+        *ret_link = l;
+    return r;
 }
 
 /* Of an address in either form: one of IPv4 is mapped. */
@@ -128,8 +157,20 @@ int arlink_dial(const char *host, unsigned port, const char *what,
         return error_errno(err, r == -EINPROGRESS ? ETIMEDOUT : -r,
                            "%s could not be reached for %d s", l.who,
                            timeout_ms / 1000);
-    adopt(&l, fd, timeout_ms);
-    *ret_link = l;
+    r = adopt(&l, fd, timeout_ms, err);
+    if (r == 0)
+        *ret_link = l;
+    return r;
+}
+
+int arlink_own_address(const struct ar_link *l,
+                       unsigned char ret_address[AR_ADDRESS], struct error *err)
+{
+    struct sockaddr_in6 own = {0};
+    socklen_t size = sizeof own;
+    if (getsockname(l->fd, (struct sockaddr *)&own, &size) < 0)
+        return error_errno(err, errno, "our address towards %s", l->who);
+    memcpy(ret_address, &own.sin6_addr, AR_ADDRESS);
     return 0;
 }
 

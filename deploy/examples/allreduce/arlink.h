@@ -5,7 +5,7 @@
 
 #include "deploy/examples/allreduce/arframe.h"
 
-enum { AR_WHO_MAX = 320 };
+enum { AR_WHO_MAX = 320, AR_ADDRESS = 16 };
 struct ar_link {
     int fd; /* -1: none; does not block */
     int timeout_ms;
@@ -15,12 +15,18 @@ struct ar_link {
 
 /* On all addresses; the descriptor. */
 int arlink_listen(unsigned port, struct error *err);
-/* The next who connects; -EAGAIN when nobody does in time. */
-int arlink_accept(int listening, int timeout_ms, struct ar_link *ret_link,
-                  struct error *err);
+/* The next who connects; -EAGAIN when nobody does in `wait_ms` (-1: ever).
+ * Waits for it have `timeout_ms` then, and a dead machine is noticed by then
+ * even while nobody waits. */
+int arlink_accept(int listening, int wait_ms, int timeout_ms,
+                  struct ar_link *ret_link, struct error *err);
 /* Tried anew until the time is over, for the other side may begin later. */
 int arlink_dial(const char *host, unsigned port, const char *what,
                 int timeout_ms, struct ar_link *ret_link, struct error *err);
+/* Of this end, of IPv6 or mapped. */
+int arlink_own_address(const struct ar_link *l,
+                       unsigned char ret_address[AR_ADDRESS],
+                       struct error *err);
 void arlink_close(struct ar_link *l); /* of none, too */
 
 /* Send all of `out` to one and receive all of `in` from another, at once: a

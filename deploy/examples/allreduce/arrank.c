@@ -273,7 +273,7 @@ static int join_hosts(struct rank *r, int listening, struct error *err)
                         o->port + AR_HOST_PORTS + next, "host", timeout_ms,
                         err);
     if (e == 0)
-        e = arlink_accept(listening, timeout_ms, &l, err);
+        e = arlink_accept(listening, timeout_ms, timeout_ms, &l, err);
     if (e == 0)
         e = arlink_receive(&l, &f, err);
     if (e == 0)

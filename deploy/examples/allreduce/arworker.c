@@ -96,14 +96,13 @@ static int assemble(struct worker *w, struct error *err)
     while (!is_whole(w)) {
         bool first = w->rank.fd < 0 && w->ring.before.fd < 0;
         struct ar_link l = AR_LINK_NONE;
-        int r = arlink_accept(w->listening, first ? -1 : w->timeout_ms, &l,
-                              err);
+        int r = arlink_accept(w->listening, first ? -1 : w->timeout_ms,
+                              w->timeout_ms, &l, err);
         if (r == -EAGAIN)
             return error_set(err, ETIMEDOUT, "%s did not connect for %u s",
                              w->rank.fd < 0 ? "its rank"
                                             : "the worker before it",
                              w->o->timeout_s);
-        l.timeout_ms = w->timeout_ms;
         if (r == 0)
             r = meet(w, &l, err);
         if (r < 0)
