@@ -226,7 +226,7 @@ static int check_own(const struct ar_options *o, struct error *err)
         return error_set(err, EINVAL,
                          "--workers: has %zu ranks, BIGA_SIZE is %u",
                          o->cards->n, o->size);
-    if (strcmp(o->cards->of[o->rank], o->peer) != 0)
+    if (o->peer && strcmp(o->cards->of[o->rank], o->peer) != 0)
         return error_set(err, EINVAL,
                          "--workers: has %s for rank %u, whose "
                          "BIGA_PEER_ADDRESS is %s: ranks that share a card "
@@ -251,7 +251,7 @@ static int greet_worker(struct rank *r, struct error *err)
     hello.bytes = size;
     char name[64];
     (void)snprintf(name, sizeof name, "the worker of rank %u", o->rank);
-    int e = arlink_dial(o->peer, o->port + o->rank, name,
+    int e = arlink_dial(o->cards->of[o->rank], o->port + o->rank, name,
                         (int)o->timeout_s * 1000, &r->worker, err);
     if (e == 0)
         e = arlink_send(&r->worker, &hello, text, err);

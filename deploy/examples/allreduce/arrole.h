@@ -11,7 +11,7 @@ enum { AR_HOST_PORTS = 300 }; /* ports of ranks are so much above workers' */
 
 struct ar_options {
     uint16_t rank, size; /* BIGA_RANK, BIGA_SIZE */
-    const char *peer;    /* BIGA_PEER_ADDRESS: of the card's worker */
+    const char *peer;    /* BIGA_PEER_ADDRESS: of the card's worker; or NULL */
     unsigned port;       /* of the worker of rank 0; the next ones' follow */
     unsigned timeout_s;
     bool once;                    /* worker: ends with its first job */
