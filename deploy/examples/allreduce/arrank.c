@@ -1,221 +1,13 @@
 /* A rank: it hands its buffer to the worker on its card, computes meanwhile, and
  * checks the sum.  Beside that it does the same without the card. */
-#include <inttypes.h>
-#include <pthread.h>
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "deploy/examples/allreduce/arring.h"
-#include "deploy/examples/allreduce/arrole.h"
+#include "deploy/examples/allreduce/armeasure.h"
 #include "lib/base/mem.h"
-
-enum { PATTERN = 1000, WORK = 4096 };
-
-struct rank {
-    const struct ar_options *o;
-    struct ar_link worker;
-    struct ar_ring ring; /* of the hosts */
-    uint32_t step;
-    size_t n;
-    double *buffer, *room;
-    double work[WORK];
-    unsigned units; /* of computing, which take about as long as a sum */
-    int result;     /* of the thread that hands the buffer over */
-    struct error err;
-};
-
-/* Seconds of a round: of the sum alone, of computing alone, of both. */
-struct spent {
-    double sum, compute, both;
-};
-
-static double now(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t); /* there is always one */
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-/* --- what is summed up ------------------------------------------------------ */
-
-/* Whole numbers, of which every sum is exact, in whichever order. */
-static double pattern(size_t i, unsigned round)
-{
-    return (double)((i + round) % PATTERN + 1);
-}
-
-static void fill(struct rank *r, unsigned round)
-{
-    for (size_t i = 0; i < r->n; i++)
-        r->buffer[i] = (r->o->rank + 1) * pattern(i, round);
-}
-
-static int check(const struct rank *r, unsigned round, struct error *err)
-{
-    double ranks = r->o->size * (r->o->size + 1) / 2.0;
-    for (size_t i = 0; i < r->n; i++) {
-        double wanted = ranks * pattern(i, round);
-        if (r->buffer[i] < wanted || r->buffer[i] > wanted)
-            return error_set(err, EBADMSG,
-                             "round %u: the sum at %zu is %.17g, must be %.17g",
-                             round, i, r->buffer[i], wanted);
-    }
-    return 0;
-}
-
-static void compute(struct rank *r, unsigned units)
-{
-    for (unsigned u = 0; u < units; u++)
-        for (size_t i = 0; i < WORK; i++)
-            r->work[i] = r->work[i] * 0.999 + 1.0 / (1.0 + (double)i);
-}
-
-/* --- with and without the card --------------------------------------------- */
-
-static int sum_by_worker(struct rank *r, double *buffer, size_t n,
-                         struct error *err)
-{
-    const struct ar_frame mine = {AR_DATA, r->o->rank, r->o->size, r->step++,
-                                  n * sizeof(double)};
-    struct ar_frame got;
-    int e = arlink_send(&r->worker, &mine, buffer, err);
-    if (e < 0) { /* it may have said why */
-        struct error why = {0};
-        if (arlink_receive(&r->worker, &got, &why) == -EREMOTEIO)
-            *err = why;
-        return e;
-    }
-    if ((e = arlink_receive(&r->worker, &got, err)) < 0)
-        return e;
-    if ((e = arframe_expect(&got, &mine, err)) < 0)
-        return error_wrap(err, "%s", r->worker.who);
-    return arlink_exchange(NULL, NULL, 0, &r->worker, buffer,
-                           (size_t)mine.bytes, err);
-}
-
-static int sum_by_host(struct rank *r, double *buffer, size_t n,
-                       struct error *err)
-{
-    return r->o->size > 1 ? arring_sum(&r->ring, buffer, r->room, n, err) : 0;
-}
-
-static int sum(struct rank *r, bool offload, struct error *err)
-{
-    return offload ? sum_by_worker(r, r->buffer, r->n, err)
-                   : sum_by_host(r, r->buffer, r->n, err);
-}
-
-/* Nobody goes on before all are here, so that no figure has somebody else's
- * time in it. */
-static int meet(struct rank *r, bool offload, struct error *err)
-{
-    double one = 1;
-    int e = offload ? sum_by_worker(r, &one, 1, err)
-                    : sum_by_host(r, &one, 1, err);
-    if (e == 0 && r->o->size > 1 && (int)one != r->o->size)
-        e = error_set(err, EBADMSG, "%d ranks met, must be %u", (int)one,
-                      r->o->size);
-    return e;
-}
-
-static void *hand_over(void *arg)
-{
-    struct rank *r = arg;
-    r->result = sum(r, true, &r->err);
-    return NULL;
-}
-
-/* The sum on the card while this host computes; without one, one after the
- * other. */
-static int do_both(struct rank *r, bool offload, struct error *err)
-{
-    pthread_t thread;
-    int e = 0;
-    if (offload)
-        e = -pthread_create(&thread, NULL, hand_over, r);
-    else if ((e = sum(r, false, err)) < 0)
-        return e;
-    if (e < 0)
-        return error_errno(err, -e, "a thread");
-    compute(r, r->units);
-    if (!offload)
-        return 0;
-    (void)pthread_join(thread, NULL); /* a thread of ours: joinable */
-    if (r->result < 0)
-        *err = r->err;
-    return r->result;
-}
-
-/* As long as a sum takes, while all others compute, too. */
-static void choose_units(struct rank *r, double sum_s)
-{
-    double from = now(), spent = 0;
-    unsigned n = 0;
-    for (; spent < 0.02; spent = now() - from, n += 16)
-        compute(r, 16);
-    double units = sum_s / spent * n;
-    r->units = units < 1 ? 1 : units > 1e6 ? 1000000 : (unsigned)units;
-}
-
-static int do_round(struct rank *r, bool offload, unsigned round,
-                    struct spent *s, struct error *err)
-{
-    fill(r, round);
-    int e = meet(r, offload, err);
-    double began = now();
-    if (e == 0)
-        e = sum(r, offload, err);
-    double summed = now();
-    if (e == 0)
-        e = check(r, round, err);
-    if (e < 0)
-        return e;
-    if (round == 0)
-        choose_units(r, summed - began);
-    double from = now();
-    compute(r, r->units);
-    double computed = now();
-    fill(r, round + 1);
-    e = meet(r, offload, err);
-    double both = now();
-    if (e == 0)
-        e = do_both(r, offload, err);
-    double end = now();
-    if (e == 0)
-        e = check(r, round + 1, err);
-    s->sum += summed - began;
-    s->compute += computed - from;
-    s->both += end - both;
-    return e;
-}
-
-/* How much of the shorter one was hidden behind the other, in percent. */
-static double overlap(const struct spent *s)
-{
-    double least = s->sum < s->compute ? s->sum : s->compute;
-    double part = least > 0 ? (s->sum + s->compute - s->both) / least : 0;
-    return 100 * (part < 0 ? 0 : part > 1 ? 1 : part);
-}
-
-static int measure(struct rank *r, bool offload, struct error *err)
-{
-    struct spent s = {0};
-    for (unsigned round = 0; round < r->o->rounds; round++) {
-        int e = do_round(r, offload, round, &s, err);
-        if (e < 0)
-            return error_wrap(err, "%s offload", offload ? "with" : "without");
-    }
-    double bytes = (double)(r->n * sizeof(double)) * r->o->rounds;
-    (void)printf("rank %u of %u: %u sums of %u KiB right, %s offload: "
-                 "%.1f MB/s, overlap %.0f %%\n",
-                 r->o->rank, r->o->size, 2 * r->o->rounds, r->o->kib,
-                 offload ? "with" : "without",
-                 s.sum > 0 ? bytes / s.sum / 1e6 : 0, overlap(&s));
-    return fflush(stdout) == 0 ? 0 : error_errno(err, errno, "output");
-}
 
 /* --- connections ----------------------------------------------------------- */
 
@@ -238,7 +30,7 @@ static int check_own(const struct ar_options *o, struct error *err)
     return 0;
 }
 
-static int greet_worker(struct rank *r, struct error *err)
+static int greet_worker(struct ar_rank *r, struct error *err)
 {
     const struct ar_options *o = r->o;
     const struct ar_frame ready = {AR_READY, o->rank, o->size, 0, 0};
@@ -262,16 +54,57 @@ static int greet_worker(struct rank *r, struct error *err)
     return e;
 }
 
-static int join_hosts(struct rank *r, int listening, struct error *err)
+/* What each rank has, at all of them: others have 0 in its part of the sum. */
+static int gather(struct ar_rank *r, const double *own, size_t n, double *all,
+                  struct error *err)
+{
+    memset(all, 0, r->o->size * n * sizeof *all);
+    memcpy(all + r->o->rank * n, own, n * sizeof *own);
+    return armeasure_offload(r, all, r->o->size * n, err);
+}
+
+/* Where the next rank is: at the address by which it reaches its card, unless
+ * that was told. */
+static int find_next(struct ar_rank *r, char ret_host[AR_HOST_MAX + 1],
+                     struct error *err)
+{
+    static double all[AR_RANKS_MAX * AR_ADDRESS];
+    const unsigned next = (r->o->rank + 1U) % r->o->size;
+    unsigned char address[AR_ADDRESS];
+    double own[AR_ADDRESS];
+    int e = arlink_own_address(&r->worker, address, err);
+    for (size_t i = 0; e == 0 && i < AR_ADDRESS; i++)
+        own[i] = address[i];
+    if (e == 0)
+        e = gather(r, own, AR_ADDRESS, all, err);
+    if (e < 0)
+        return e;
+    for (size_t i = 0; i < AR_ADDRESS; i++) {
+        double byte = all[next * AR_ADDRESS + i];
+        if (!(byte >= 0 && byte <= UINT8_MAX))
+            return error_set(err, EBADMSG,
+                             "the address of rank %u has no bytes", next);
+        address[i] = (unsigned char)byte;
+    }
+    if (r->o->hosts)
+        (void)snprintf(ret_host, AR_HOST_MAX + 1, "%s", r->o->hosts->of[next]);
+    else /* it has room for every address */
+        (void)inet_ntop(AF_INET6, address, ret_host, AR_HOST_MAX + 1);
+    return 0;
+}
+
+static int join_hosts(struct ar_rank *r, int listening, struct error *err)
 {
     const struct ar_options *o = r->o;
     const unsigned next = (o->rank + 1U) % o->size;
     int timeout_ms = (int)o->timeout_s * 1000;
+    char host[AR_HOST_MAX + 1] = "";
     struct ar_link l = AR_LINK_NONE;
     struct ar_frame f;
-    int e = arring_join(&r->ring, o->hosts->of[next],
-                        o->port + AR_HOST_PORTS + next, "host", timeout_ms,
-                        err);
+    int e = find_next(r, host, err);
+    if (e == 0)
+        e = arring_join(&r->ring, host, o->port + AR_HOST_PORTS + next, "host",
+                        timeout_ms, err);
     if (e == 0)
         e = arlink_accept(listening, timeout_ms, timeout_ms, &l, err);
     if (e == 0)
@@ -282,33 +115,68 @@ static int join_hosts(struct rank *r, int listening, struct error *err)
     return e;
 }
 
-static int run(struct rank *r, int listening, struct error *err)
+/* --- the whole ------------------------------------------------------------- */
+
+enum { FIGURES = sizeof(struct ar_spent) / sizeof(double) };
+
+static int mean(struct ar_rank *r, struct ar_spent *s, struct error *err)
 {
+    static double all[AR_RANKS_MAX * FIGURES];
+    const double own[FIGURES] = {s->sum, s->compute, s->both};
+    double sums[FIGURES] = {0};
+    int e = gather(r, own, FIGURES, all, err);
+    for (size_t i = 0; i < (size_t)r->o->size * FIGURES; i++)
+        sums[i % FIGURES] += all[i] / r->o->size;
+    if (e == 0)
+        *s = (struct ar_spent){sums[0], sums[1], sums[2]};
+    return e;
+}
+
+static int print(const struct ar_rank *r, const struct ar_spent *with,
+                 const struct ar_spent *without, struct error *err)
+{
+    const struct ar_options *o = r->o;
+    unsigned sums = 2 * o->rounds * (without ? 2 : 1);
+    (void)printf("rank %u of %u: %u sums of %u KiB, all right\n", o->rank,
+                 o->size, sums, o->kib);
+    if (o->rank == 0)
+        armeasure_print(o, with, without, stdout);
+    return fflush(stdout) == 0 ? 0 : error_errno(err, errno, "output");
+}
+
+static int run(struct ar_rank *r, int listening, struct error *err)
+{
+    struct ar_spent with, without;
+    bool both = !r->o->offload_only;
     int e = greet_worker(r, err);
     if (e == 0)
-        e = measure(r, true, err);
+        e = armeasure_run(r, true, &with, err);
     if (e == 0 && listening >= 0)
         e = join_hosts(r, listening, err);
-    if (e == 0 && r->o->hosts)
-        e = measure(r, false, err);
-    return e;
+    if (e == 0 && both)
+        e = armeasure_run(r, false, &without, err);
+    if (e == 0)
+        e = mean(r, &with, err);
+    if (e == 0 && both)
+        e = mean(r, &without, err);
+    return e < 0 ? e : print(r, &with, both ? &without : NULL, err);
 }
 
 int arrank_run(const struct ar_options *o, struct error *err)
 {
-    static struct rank r;
+    static struct ar_rank r;
     int listening = -1, e = check_own(o, err);
-    if (e == 0 && o->hosts && o->size > 1)
+    if (e == 0 && !o->offload_only && o->size > 1)
         e = listening = arlink_listen(o->port + AR_HOST_PORTS + o->rank, err);
     if (e < 0)
         return e;
-    r = (struct rank){.o = o,
-                      .worker = AR_LINK_NONE,
-                      .ring = {.rank = o->rank,
-                               .size = o->size,
-                               .next = AR_LINK_NONE,
-                               .before = AR_LINK_NONE},
-                      .n = (size_t)o->kib * 1024 / sizeof(double)};
+    r = (struct ar_rank){.o = o,
+                         .worker = AR_LINK_NONE,
+                         .ring = {.rank = o->rank,
+                                  .size = o->size,
+                                  .next = AR_LINK_NONE,
+                                  .before = AR_LINK_NONE},
+                         .n = (size_t)o->kib * 1024 / sizeof(double)};
     r.buffer = xcalloc(r.n, sizeof(double));
     r.room = xcalloc(r.n, sizeof(double));
     e = run(&r, listening, err);

@@ -16,7 +16,8 @@ struct ar_options {
     unsigned timeout_s;
     bool once;                    /* worker: ends with its first job */
     const struct ar_hosts *cards; /* rank: of all workers */
-    const struct ar_hosts *hosts; /* of all ranks; NULL: not without offload */
+    const struct ar_hosts *hosts; /* of all ranks; NULL: as they reach cards */
+    bool offload_only;            /* rank: nothing is summed up by hosts */
     unsigned kib, rounds;
 };
 

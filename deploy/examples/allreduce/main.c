@@ -15,6 +15,7 @@ static const char usage_text[] =
     "usage: allreduce worker [--port N] [--timeout S] [--once]\n"
     "       allreduce rank --workers FILE [--wait S] [--port N] [--kib N]\n"
     "                      [--rounds N] [--timeout S] [--hosts FILE]\n"
+    "                      [--offload-only]\n"
     "       allreduce map FILE TEXT\n"
     "\n"
     "The sum of a buffer of all ranks, at all ranks: by a worker on each "
@@ -30,7 +31,8 @@ static const char usage_text[] =
     "--rounds N      that are measured; default 8, at most 100000\n"
     "--timeout S     a job in which somebody is silent or dead for so long\n"
     "                ends, with the reason; default 30, 1 to 3600\n"
-    "--hosts FILE    where ranks are; default: do not compare\n"
+    "--hosts FILE    where ranks are; default: where they reach their cards\n"
+    "--offload-only  do not compare\n"
     "--once          a worker ends with its first job\n"
     "\n"
     "map writes TEXT, lines \"HOST [slots=N]\", to FILE, whole or not at all.\n"
@@ -77,6 +79,7 @@ static bool read_options(int argc, char **argv, struct ar_options *o,
         {"workers", required_argument, NULL, 'w'},
         {"hosts", required_argument, NULL, 'h'},
         {"wait", required_argument, NULL, 'W'},
+        {"offload-only", no_argument, NULL, 'O'},
         {"kib", required_argument, NULL, 'k'},
         {"rounds", required_argument, NULL, 'r'},
         {NULL, 0, NULL, 0},
@@ -97,6 +100,8 @@ static bool read_options(int argc, char **argv, struct ar_options *o,
             files->hosts = optarg;
         else if (c == 'W')
             files->wait_s = take("--wait", optarg, 0, 86400);
+        else if (c == 'O')
+            o->offload_only = true;
         else if (c == 'o')
             o->once = true;
         else
