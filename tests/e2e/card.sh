@@ -61,6 +61,10 @@ check "and are the same each time" 0 "^same$" bash -c \
      cmp $work/a/biga-card.tar $work/b/biga-card.tar && echo same"
 check "they say what they are for" 0 '"architecture":"' bash -c \
     "tar -xOf $work/a/biga-card.tar --wildcards '*.json'"
+check "so is the example's, which is asked for" 0 '\["/allreduce"\]' bash -c \
+    "deploy/images --card '$card' --allreduce '$BIGA_BUILD/allreduce' \
+         --out $work/e >/dev/null &&
+     tar -xOf $work/e/allreduce.tar --wildcards '*.json'"
 check "a program that needs libraries is refused" 1 "is not static" \
     images --card "$BIGA_BUILD/biga" --out "$work/a"
 check "and what is no program" 1 "is no program" \
