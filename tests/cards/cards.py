@@ -90,12 +90,17 @@ def lacking():
 
 def require():
     """Ends a test where there can be no cards: it is skipped.  Where there
-    can be, it gets a network of its own, and no address or port of it is in
-    another's way.  Before any thread begins."""
+    can be, it gets a network of its own."""
     why = lacking()
     if why:
         print(why)
         sys.exit(77)
+    own_network()
+
+
+def own_network():
+    """No address or port of this process is in another's way from now on.
+    Before any thread begins."""
     if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) != 0:
         raise OSError(ctypes.get_errno(), "no network namespace")
     run("ip", "link", "set", "lo", "up")
@@ -543,7 +548,9 @@ class Rack:
             Process.die_with_parent = False
         run(os.path.join(ROOT, "deploy", "images"), "--out",
             os.path.join(self.folder, "images"), "--card",
-            os.path.join(BUILD, "biga-card"), "--busybox")
+            os.path.join(BUILD, "biga-card"), "--busybox",
+            *(["--allreduce", os.path.join(BUILD, "allreduce")]
+              if "allreduce" in images else []))
         certs("ca", self.pki(), "--cn", "cards of " + NODE)
         certs("node", self.pki(), NODE)
         for card in self.cards:
@@ -565,6 +572,15 @@ class Rack:
     def _prepare(place, files):
         place.wait_up()
         place.load(*files)
+
+    def join_cards(self):
+        """They reach one another, over the host; in a network of its own."""
+        with open("/proc/sys/net/ipv4/ip_forward", "w",
+                  encoding="ascii") as f:
+            f.write("1")
+        for card in self.cards:
+            run(*card.enter_network(), "ip", "route", "add", "default",
+                "via", card.host_address)
 
     def card_file(self):
         """What the advertiser is told of the cards: the file's path."""
