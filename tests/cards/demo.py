@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """Show Biga running pods on real cards: containerds of their own, each in a
 network of its own.  One card loses its power under a running job, and the
-story of its pair is told as it happens.  Takes half a minute; nothing of it
-is left.
+story of its pair is told as it happens; then workers on the cards sum up for
+the ranks of a job.  Takes half a minute; nothing of it is left.  Where there
+can be no cards, the sums are done by processes on loopback.
 """
 import argparse
 import os
 import sys
+import tempfile
 import textwrap
 import threading
 import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import allreduce  # noqa: E402
 import cards  # noqa: E402
 import node  # noqa: E402
 from proc import wait_for  # noqa: E402
@@ -20,6 +23,7 @@ from proc import wait_for  # noqa: E402
 EXAMPLE = os.path.join("deploy", "examples", "embedded.yaml")
 JOB = ("ring-0", "ring-0-xpu", "ring-1", "ring-1-xpu")
 VICTIM = "ring-1-xpu"
+SUMS = 32  # of each rank, unless it is told otherwise
 
 
 def say(text=""):
@@ -32,6 +36,29 @@ def show(biga, *args):
     for line in biga.biga(*args, ok=False).rstrip().splitlines():
         say("  " + line.rstrip())
     say()
+
+
+class Progress(threading.Thread):
+    """`with Progress("what"):` says it, a dot for each second, and how long
+    it took."""
+
+    def __init__(self, what):
+        super().__init__(daemon=True)
+        self.what, self.began = what, time.monotonic()
+        self.ended = threading.Event()
+
+    def run(self):
+        while not self.ended.wait(1):
+            print(" .", end="", flush=True)
+
+    def __enter__(self):
+        print(f"{self.what} …", end="", flush=True)
+        self.start()
+
+    def __exit__(self, failed, *_):
+        self.ended.set()
+        self.join()
+        say("" if failed else f" {time.monotonic() - self.began:.1f} s.")
 
 
 class Story(threading.Thread):
@@ -124,9 +151,61 @@ def tell_fault(rack, biga):
     say()
 
 
+def tell_sums(biga):
+    """The job of deploy/examples/allreduce, as its README runs it."""
+    say("Now a job that computes: each rank hands its buffer to the worker on "
+        "its card,")
+    say("the workers sum up among themselves, and the rank checks every "
+        "number.")
+    say()
+    show(biga, "apply", os.path.relpath(allreduce.EXAMPLE, cards.ROOT))
+    with Progress("Its pods start"):
+        biga.wait_state(allreduce.HOSTS + allreduce.XPUS, "running")
+    say()
+    show(biga, "job", allreduce.JOB, "--dpu-hostfile")
+    with Progress("Every rank is given this map, by which the workers make "
+                  "their ring, and begins"):
+        allreduce.give_map(biga)
+        allreduce.wait_ended(biga)
+    say()
+    show(biga, "logs", allreduce.HOSTS[0])
+    said = [biga.biga("logs", name) for name in allreduce.HOSTS]
+    tell_ranks(said)
+    show(biga, "delete", "job", allreduce.JOB)
+    with Progress("Until nothing of it is left"):
+        biga.wait_gone(allreduce.HOSTS + allreduce.XPUS)
+    say()
+
+
+def tell_ranks(said):
+    """Whether all of them had right sums."""
+    for n, text in enumerate(said):
+        if not (allreduce.sums(text) or ()) == (n, len(said), SUMS):
+            raise RuntimeError(f"rank {n} has no right sums: {text}")
+    say(f"All {len(said)} ranks had right sums, {SUMS} each.  Workers and "
+        "ranks share this machine's")
+    say("processors here: how the figures are read is in "
+        "deploy/examples/allreduce.")
+    say()
+
+
+def sums_on_loopback():
+    with tempfile.TemporaryDirectory() as folder, \
+            Progress("A sum that workers take off ranks, as processes on "
+                     "loopback"):
+        said = allreduce.loopback(folder, allreduce.PAIRS)
+    say()
+    for line in said[0].rstrip().splitlines():
+        say("  " + line)
+    say()
+    tell_ranks(said)
+
+
 def demo(rack, biga):
     show(biga, "apply", EXAMPLE)
-    biga.wait_state(JOB + ("metrics",), "running")
+    with Progress("Its pods start"):
+        biga.wait_state(JOB + ("metrics",), "running")
+    say()
     show(biga, "ps")
     say("What an xPU pod of the job wrote, on its card:")
     say()
@@ -134,31 +213,36 @@ def demo(rack, biga):
     tell_fault(rack, biga)
     show(biga, "ps")
     show(biga, "delete", "job", "ring")
-    biga.wait_gone(JOB)
-    say("Deleted: nothing of the job is left on any card.")
+    with Progress("Until nothing of it is left on any card"):
+        biga.wait_gone(JOB)
     say()
+    tell_sums(biga)
     say("The same under a real kubelet, with kubectl: make node-up")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cards", type=int, default=2,
-                        choices=range(2, len(cards.PCI) + 1),
+    parser.add_argument("--cards", type=int, default=allreduce.PAIRS,
+                        choices=range(allreduce.PAIRS, len(cards.PCI) + 1),
                         help="how many (default: %(default)s)")
     n = parser.parse_args().cards
     os.chdir(cards.ROOT)
     why = cards.lacking()
     if why:
-        say(f"Real cards are not shown, only the placement: {why}.")
+        say(f"Real cards are not shown: {why}.")
+        say()
+        sums_on_loopback()
         return 0
-    say(f"Real cards: starting a host and {n} cards, each a containerd of "
-        "its own, …")
+    cards.own_network()
     with cards.Rack(n) as rack:
-        rack.start()
+        with Progress(f"Real cards: a host and {n} cards start, each a "
+                      "containerd of its own"):
+            rack.start(images=("biga-card", "busybox", "allreduce"))
+            rack.join_cards()
         biga = node.Node(rack)
         try:
-            biga.start()
-            say(f"… and Biga on them: {n} cards can be chosen.")
+            with Progress(f"And Biga on them, until {n} cards can be chosen"):
+                biga.start()
             say()
             demo(rack, biga)
         finally:
