@@ -37,14 +37,45 @@ static int dispatch(struct cli *c, int argc, char **argv)
     return rc ? rc : v->run(c, argc, argv);
 }
 
-/* Ours lists the commands, which conf does not know; `biga COMMAND --help` is
- * about that one. */
-static bool asks_help(int argc, char **argv, int *ret_n)
+/* Is the next argument the value of this option? */
+static bool takes_next(const struct conf_program *p, const char *option)
 {
-    *ret_n = argc > 1 && verb_find(argv[1]) ? 1 : 0;
-    if (*ret_n && strcmp(argv[1], VERB_PASSES_ON) == 0 && argc > 3)
-        return false; /* the command's own */
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+    if (strcmp(option, "--config") == 0 || strcmp(option, "--print-docs") == 0)
+        return true;
+    for (size_t i = 0; i < p->n_settings; i++) {
+        const struct conf_setting *s = &p->settings[i];
+        bool named = option[1] == '-'
+                         ? strcmp(option + 2, s->name) == 0
+                         : option[1] == s->letter && option[2] == '\0';
+        if (named)
+            return s->type != CONF_FLAG;
+    }
+    return false;
+}
+
+/* The first argument from `at` on that is no option and no option's value;
+ * argc when there is none before a "--". */
+static int next_word(const struct conf_program *p, int at, int argc,
+                     char **argv)
+{
+    while (at < argc && argv[at][0] == '-' && argv[at][1]) {
+        if (strcmp(argv[at], "--") == 0)
+            return argc;
+        at += takes_next(p, argv[at]) ? 2 : 1;
+    }
+    return at < argc ? at : argc;
+}
+
+/* Ours lists the commands, which conf does not know; `biga COMMAND --help` is
+ * about that one.  `*ret_at`: where that is; argc for none. */
+static bool asks_help(const struct conf_program *p, int argc, char **argv,
+                      int *ret_at)
+{
+    int at = next_word(p, 1, argc, argv), end = argc;
+    if (at < argc && strcmp(argv[at], VERB_PASSES_ON) == 0)
+        end = next_word(p, at + 1, argc, argv); /* the rest is another's */
+    *ret_at = at < argc && verb_find(argv[at]) ? at : argc;
+    for (int i = 1; i < end && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
             return true;
     return false;
@@ -83,9 +114,9 @@ int main(int argc, char **argv)
     program.passes_on = VERB_PASSES_ON;
     program.given = given;
     c.given = given;
-    int about = 0;
-    if (asks_help(argc, argv, &about))
-        return print_out(&c, verb_help(&c, about, argv + 1));
+    int about = argc;
+    if (asks_help(&program, argc, argv, &about))
+        return print_out(&c, verb_help(&c, about < argc, argv + about));
     int rc = conf_read(&program, argc, argv, &c.set, &first, &err);
     if (rc < 0)
         return cli_usage("%s", err.text);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli/base/host_socket.h"
 #include "cli/base/say.h"
@@ -154,10 +155,11 @@ static bool has_input(void)
 
 struct running {
     struct cli *c;
-    const char *pod;
+    const char *pod; /* NAMESPACE/NAME */
 };
 
-/* The host begins few commands at a time; mpirun begins all of its at once. */
+/* The host begins few commands at a time; mpirun begins all of its at once.  -1:
+ * it answered that it does not; else as host_socket_try_request(). */
 static int ask_host(struct host_socket *l, const struct str *path,
                     const struct str *body, cJSON **ret_json)
 {
@@ -169,10 +171,8 @@ static int ask_host(struct host_socket *l, const struct str *path,
                                         .body = str_text(body),
                                         .body_size = body->size};
         int rc = host_socket_try_request(l, &rq, ret_json);
-        if (rc >= 0)
+        if (rc >= 0 || l->answer.status != 503 || clock_ms() >= end)
             return rc;
-        if (l->answer.status != 503 || clock_ms() >= end)
-            return host_socket_complain(l);
         (void)nanosleep(&nap, NULL); /* signals are held */
     }
 }
@@ -193,8 +193,41 @@ static void pass_signal(void *ctx, int signal, long pid)
         return;
     host_socket_pod_path(r->pod, "/exec", &path);
     write_body(r->c, argv, NULL, &body);
-    (void)ask_host(&l, &path, &body, &json);
-    host_socket_close(&l); /* what failed was told; the command goes on */
+    if (ask_host(&l, &path, &body, &json) < 0)
+        (void)host_socket_complain(&l); /* the command goes on */
+    host_socket_close(&l);
+}
+
+static int fail_elsewhere(const struct cli *c, const struct rsh_pod *pod)
+{
+    cleanup_str struct str clean = STR_INIT(4096);
+    text_clean(pod->node, &clean);
+    return cli_fail("rsh: pod %s is on node %s, and the advertiser of this "
+                    "host (--socket %s) does not have it.  biga rsh reaches "
+                    "pods of its own host only: run it, or mpirun, on %s.",
+                    pod->name, str_text(&clean), c->set.socket,
+                    str_text(&clean));
+}
+
+/* Has this host the pod, NAMESPACE/NAME of `key`? */
+static int check_here(struct cli *c, const char *key, const struct rsh_pod *pod)
+{
+    cleanup_str struct str path = STR_INIT(4096);
+    cleanup_with(json) cJSON *json = NULL;
+    struct host_socket l;
+    if (access(c->set.socket, F_OK) < 0 && errno == ENOENT)
+        return fail_elsewhere(c, pod);
+    int rc = host_socket_open(c, &l);
+    if (rc)
+        return rc;
+    host_socket_pod_path(key, "", &path);
+    rc = host_socket_try(&l, "GET", str_text(&path), &json);
+    if (rc < 0 && l.answer.status == 404)
+        rc = fail_elsewhere(c, pod);
+    else if (rc < 0)
+        rc = host_socket_complain(&l);
+    host_socket_close(&l);
+    return rc;
 }
 
 static int begin(struct cli *c, const char *pod, const char *command,
@@ -210,7 +243,9 @@ static int begin(struct cli *c, const char *pod, const char *command,
     host_socket_pod_path(pod, "/stream", &path);
     write_body(c, argv, &input, &body);
     rc = ask_host(&l, &path, &body, ret_json);
-    if (rc == 0 && !*ret_json)
+    if (rc < 0)
+        rc = host_socket_complain(&l);
+    else if (rc == 0 && !*ret_json)
         rc = cli_fail("rsh: the advertiser's answer is empty");
     host_socket_close(&l);
     return rc;
@@ -256,5 +291,6 @@ int verb_rsh(struct cli *c, int argc, char **argv)
     const char *slash = strchr(job, '/');
     cleanup_free char *key = xasprintf("%.*s/%s", (int)(slash - job), job,
                                        pod.name);
-    return run_in(c, key, str_text(&command));
+    rc = check_here(c, key, &pod);
+    return rc ? rc : run_in(c, key, str_text(&command));
 }

@@ -3,10 +3,13 @@
 it: eight ranks in eight host pods of a real containerd.  A rank that is killed
 ends the job, and no process of it is left.
 """
+import http.server
 import os
 import signal
+import socketserver
 import subprocess
 import sys
+import threading
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -90,6 +93,24 @@ def ours(rack, word):
     return [p for p in processes(rack) if word in p[1]]
 
 
+class Lacking(http.server.BaseHTTPRequestHandler):
+    """What a host says of a pod that is on another one."""
+
+    def do_GET(self):  # pylint: disable=invalid-name
+        self.send_error(404)
+
+    def log_message(self, *_):  # pylint: disable=arguments-differ
+        pass
+
+
+def other_host(folder):
+    """A socket of an advertiser without pods, as long as this test runs."""
+    path = os.path.join(folder, "other.sock")
+    server = socketserver.UnixStreamServer(path, Lacking)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return path
+
+
 def test_commands(t, node, shell):
     with t.check("its output and its exit status are passed on"):
         done = shell.rsh(f"{JOB}-3", "echo out $BIGA_RANK;", "echo err >&2;",
@@ -98,6 +119,10 @@ def test_commands(t, node, shell):
     with t.check("options behind the host are the command's"):
         done = shell.rsh(f"{JOB}-0", "echo", "-n", "--help", "-h")
         assert done == (0, b"--help -h", ""), done
+        done = shell.run(fleet.program("biga"), "--server",
+                         node.env()["BIGA_SERVER"], "-n", "default", "rsh",
+                         f"{JOB}-0", "echo", "-n", "-h")
+        assert done == (0, b"-h", ""), done
     with t.check("what it reads ends where ours ends, byte for byte"):
         data = os.urandom(300000) + b"\n\n\0end"
         done = shell.rsh(f"{JOB}-1", "cat", text=data)
@@ -119,6 +144,10 @@ def test_commands(t, node, shell):
         assert code == 1 and "404" in err, err
         code, _, err = shell.rsh("-c", "other", f"{JOB}-0", "true")
         assert code == 1 and 'no container "other"' in err, err
+        for socket in ("/nowhere.sock", other_host(node.rack.folder)):
+            code, _, err = shell.rsh("--socket", socket, f"{JOB}-0", "true")
+            assert code == 1 and f"{JOB}-0 is on node {cards.NODE}" in err \
+                and f"run it, or mpirun, on {cards.NODE}" in err, err
         code, _, err = shell.rsh("--job", "", f"{JOB}-0", "true")
         assert code == 2 and "BIGA_JOB" in err, err
 

@@ -36,6 +36,12 @@ check "help of one command" 0 "^Usage: biga topo NODE" "$biga" help topo
 check "and --help behind it" 0 "^  -f, --follow" "$biga" logs --help
 check "of a command that takes a command" 0 \
     "^Usage: biga exec .OPTION.… .*POD -- COMMAND" "$biga" exec -h
+check "and behind options" 0 "^Usage: biga topo NODE" \
+    "$biga" --server "$nobody" -n x topo --help
+check "of rsh, which passes on what is behind its host" 0 \
+    "^Usage: biga rsh HOST" "$biga" --server "$nobody" rsh --job x -h
+check "-h there is its command's" 2 "rsh: which job" \
+    "$biga" --server "$nobody" rsh host ls -h
 check "without the options of others" 0 "^0" \
     sh -c "'$biga' logs --help | grep -c -e --rankfile; true"
 check "no command shows the help" 2 "^Commands:" "$biga"
