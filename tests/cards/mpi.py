@@ -1,5 +1,5 @@
 """An image with this machine's Open MPI and busybox, for pods in which mpirun
-starts ranks.
+starts ranks, and what calls mpirun.
 """
 import glob
 import hashlib
@@ -10,7 +10,9 @@ import shutil
 import subprocess
 import tarfile
 
+import fleet
 from cards import add_file, machine_arch
+from proc import HANGS
 
 IMAGE = "openmpi:test"
 BUSYBOX = "/bin/busybox"
@@ -36,8 +38,8 @@ def libraries(program):
     return {word for word in words if word.startswith("/")}
 
 
-def files():
-    """{path there: path here}"""
+def files(more):
+    """{path there: path here}, with more of them"""
     found = {path for pattern in (
         "/usr/lib/*/openmpi/lib/openmpi3/*.so", "/usr/lib/*/pmix2/lib/pmix/*",
         "/usr/share/openmpi/*", "/etc/openmpi/*", "/usr/bin/orted")
@@ -45,10 +47,11 @@ def files():
     for path in list(found):
         if path.endswith(".so") or path == "/usr/bin/orted":
             found |= libraries(path)
-    return {"/bin/busybox": BUSYBOX, **{path: path for path in found}}
+    return {"/bin/busybox": BUSYBOX, **{path: path for path in found},
+            **more}
 
 
-def layer():
+def layer(more):
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w") as tar:
         def entry(path, **more):
@@ -59,7 +62,7 @@ def layer():
             return info
         for folder in ("tmp", "root", "proc", "dev", "sys"):
             tar.addfile(entry(folder, type=tarfile.DIRTYPE, mode=0o1777))
-        for there, here in sorted(files().items()):
+        for there, here in sorted(files(more).items()):
             with open(here, "rb") as f:
                 data = f.read()
             tar.addfile(entry(there, size=len(data)), io.BytesIO(data))
@@ -72,9 +75,10 @@ def layer():
     return made.getvalue()
 
 
-def image(path):
-    """Write it, as `ctr images import` takes it."""
-    data = layer()
+def image(path, more=None):
+    """Write it, as `ctr images import` takes it.  more: {path there: path
+    here} of other programs."""
+    data = layer(more or {})
     config = json.dumps({
         "architecture": machine_arch(), "os": "linux",
         "config": {"Env": ["PATH=/usr/bin:/bin", "HOME=/root"]},
@@ -88,3 +92,39 @@ def image(path):
         add_file(archive, name, config)
         add_file(archive, "layer.tar", data)
     return path
+
+
+class Shell:
+    """What is called here, with the environment of Biga and of Open MPI, for
+    a job."""
+
+    def __init__(self, node, job):
+        self.node = node
+        self.env = {**os.environ, **node.env(), "BIGA_JOB": job,
+                    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                    # as schema/maps.md has it, and tests/e2e/maps.sh
+                    "OMPI_MCA_plm_rsh_no_tree_spawn": "1",
+                    "OMPI_MCA_routed": "direct",
+                    "OMPI_MCA_rtc_hwloc_vmhole": "none",
+                    "OMPI_MCA_plm_rsh_agent": fleet.program("biga")
+                    + " rsh : false",
+                    "TMPDIR": node.rack.folder}
+
+    def start(self, *argv, **more):
+        more = {"stdin": subprocess.DEVNULL, **more}
+        return subprocess.Popen(argv, env=self.env, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, **more)
+
+    def run(self, *argv, text=None):
+        """(status, what it wrote, what it complained)"""
+        begun = self.start(*argv, **(
+            {} if text is None else {"stdin": subprocess.PIPE}))
+        try:
+            out, err = begun.communicate(text, HANGS)
+        finally:
+            begun.kill()
+        return begun.returncode, out, err.decode()
+
+    def rsh(self, *argv, text=None):
+        return self.run(fleet.program("biga"), "rsh", *argv, text=text)

@@ -38,41 +38,6 @@ def pairs():
     return made
 
 
-class Shell:
-    """What is called here, with the environment of Biga and of Open MPI."""
-
-    def __init__(self, node):
-        self.node = node
-        self.env = {**os.environ, **node.env(), "BIGA_JOB": JOB,
-                    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-                    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-                    # as schema/maps.md has it, and tests/e2e/maps.sh
-                    "OMPI_MCA_plm_rsh_no_tree_spawn": "1",
-                    "OMPI_MCA_routed": "direct",
-                    "OMPI_MCA_rtc_hwloc_vmhole": "none",
-                    "OMPI_MCA_plm_rsh_agent": fleet.program("biga")
-                    + " rsh : false",
-                    "TMPDIR": node.rack.folder}
-
-    def start(self, *argv, **more):
-        more = {"stdin": subprocess.DEVNULL, **more}
-        return subprocess.Popen(argv, env=self.env, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, **more)
-
-    def run(self, *argv, text=None):
-        """(status, what it wrote, what it complained)"""
-        begun = self.start(*argv, **(
-            {} if text is None else {"stdin": subprocess.PIPE}))
-        try:
-            out, err = begun.communicate(text, HANGS)
-        finally:
-            begun.kill()
-        return begun.returncode, out, err.decode()
-
-    def rsh(self, *argv, text=None):
-        return self.run(fleet.program("biga"), "rsh", *argv, text=text)
-
-
 def processes(rack):
     """[(pid, command line)] of what runs in the containers of the host."""
     found = []
@@ -230,7 +195,7 @@ def main():
             node.apply(pods)
             node.wait_state([p["metadata"]["name"] for p in pods], "running")
         if not t.failed:
-            shell = Shell(node)
+            shell = mpi.Shell(node, JOB)
             for test in (test_commands, test_signals, test_mpirun):
                 test(t, node, shell)
             with t.check("and ends as it should"):
