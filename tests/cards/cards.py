@@ -579,8 +579,8 @@ class Rack:
                   encoding="ascii") as f:
             f.write("1")
         for card in self.cards:
-            run(*card.enter_network(), "ip", "route", "add", "default",
-                "via", card.host_address)
+            run(*card.enter_network(), "ip", "route", "replace",
+                "default", "via", card.host_address)
 
     def card_file(self):
         """What the advertiser is told of the cards: the file's path."""

@@ -1,22 +1,27 @@
 #!/usr/bin/env python3
 """deploy/examples/allreduce on real containerds: ranks in host pods and their
 workers on cards, in the order of the map that `biga job` writes, sum up right;
-a worker that is killed and a card that is silent end the job with a reason, and
+a worker that is killed and a card that is cut off end the job with a reason, and
 nothing of it is left.
 """
 import glob
 import os
 import signal
+import socket
+import struct
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import allreduce  # noqa: E402
 import cards  # noqa: E402
+import mpi  # noqa: E402
 import node as biga_node  # noqa: E402
 from allreduce import HOSTS, PAIRS, XPUS  # noqa: E402
 from check import Checks  # noqa: E402
-from proc import wait_for  # noqa: E402
+from node import pod  # noqa: E402
+from proc import HANGS, wait_for  # noqa: E402
 
 LONG = ("--rounds", "100000", "--kib", "64", "--timeout", "3")
 
@@ -134,22 +139,99 @@ def said_on(card):
     return text
 
 
-def test_silent(t, node, text):
-    with t.check("a rank that cannot be reached any more is given up: its "
-                 "worker and all ranks say why"):
+def test_cut_off(t, node, text):
+    with t.check("a card that is cut off ends the job: its worker and a rank "
+                 "say why"):
         begin(node, text)
         card = node.place_of(XPUS[2])
         wait_for("the ring is closed", lambda: joined(card))
-        card.silent(True)
+        card.link(False)
         wait_for("all ranks have failed", lambda: set(
             node.states(HOSTS).values()) == {"failed"})
-        for name in HOSTS:
-            why = node.biga("logs", name)
-            assert "allreduce: program of rank" in why, why
-        wait_for("the worker has given its rank up", lambda:
+        said = [node.biga("logs", name) for name in HOSTS]
+        # the first to fail; Biga may end the others before they see it
+        assert any("allreduce: program of rank" in text for text in said), \
+            said
+        wait_for("its worker has given up", lambda:
                  "worker of rank 2: the job failed: " in said_on(card))
     with t.check("when it is back, nothing is left of the job"):
-        card.silent(False)
+        card.link(True)
+        node.rack.join_cards()
+        clear(node)
+
+
+def test_dead_rank(t, node):
+    card = node.rack.cards[0]
+    with t.check("a worker whose rank's machine is dead while it computes "
+                 "gives it up"):
+        worker = subprocess.Popen(
+            [*card.enter_network(), allreduce.PROGRAM, "worker", "--once",
+             "--port", "7900", "--timeout", "3"], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "BIGA_RANK": "0", "BIGA_SIZE": "1"})
+        try:
+            assert worker.stdout.readline() == "worker of rank 0: waits\n"
+            rank = socket.create_connection((card.address, 7900), HANGS)
+            hosts = card.address.encode()
+            # kind 1, version 1, rank 0 of 1, step 0, and bytes that follow
+            rank.sendall(struct.pack("<4sBBxxHHIQ", b"BGAR", 1, 1, 0, 1, 0,
+                                     len(hosts)) + hosts)
+            ready = rank.recv(24, socket.MSG_WAITALL)
+            assert ready[:5] == b"BGAR\3", ready
+            card.link(False)
+            said = worker.communicate(timeout=HANGS)[0]
+            assert worker.returncode == 1, (worker.returncode, said)
+            assert "the job failed: rank 0 (" in said and \
+                "the connection was lost: Connection timed out" in said, said
+        finally:
+            worker.kill()
+            worker.communicate()
+            card.link(True)
+            node.rack.join_cards()
+
+
+def mpi_pods():
+    """The example's pairs, whose host pods have Open MPI and wait for
+    mpirun."""
+    made = []
+    for n, (host, xpu) in enumerate(zip(HOSTS, XPUS)):
+        job = (allreduce.JOB, n, PAIRS)
+        made += [pod(host, "host", {"biga.dev/card": 1}, job=job,
+                     image=mpi.IMAGE),
+                 pod(xpu, "xpu", {"biga.dev/card": 1,
+                                  "biga.dev/card-cores": 2,
+                                  "biga.dev/card-memory-mib": 256}, job=job,
+                     image="biga-allreduce:static",
+                     args=("/allreduce", "worker"))]
+    return made
+
+
+def test_mpirun(t, node):
+    why = mpi.lacking()
+    if why:
+        t.note("without mpirun: " + why)
+        return
+    folder = node.rack.folder
+    with t.check("mpirun starts ranks in host pods by biga rsh: right sums, "
+                 "too"):
+        node.rack.host.load(mpi.image(os.path.join(folder, "mpi.tar"), {
+            "/allreduce": allreduce.PROGRAM}))
+        node.apply(mpi_pods())
+        node.wait_state(HOSTS + XPUS, "running")
+        hosts = os.path.join(folder, "hosts")
+        with open(hosts, "w", encoding="utf-8") as f:
+            f.write(node.biga("job", allreduce.JOB, "--pod-hostfile"))
+        workers = node.biga("job", allreduce.JOB, "--dpu-hostfile")
+        code, out, err = mpi.Shell(node, allreduce.JOB).run(
+            "mpirun", "--hostfile", hosts, "-np", str(PAIRS), "sh", "-c",
+            '/allreduce map /workers "$1" && exec /allreduce rank --workers '
+            "/workers --kib 64", "sh", workers)
+        out = out.decode()
+        said = sorted(filter(None, map(allreduce.sums, out.splitlines())))
+        assert code == 0 and said == [(n, PAIRS, 32) for n in range(PAIRS)], \
+            (code, out, err)
+        assert set(allreduce.table(out)) == set(allreduce.ROWS), out
+    with t.check("and nothing of it is left"):
         clear(node)
 
 
@@ -173,7 +255,9 @@ def main():
                 text = longer(f.read())
             test_sums(t, node)
             test_killed(t, node, text)
-            test_silent(t, node, text)
+            test_cut_off(t, node, text)
+            test_dead_rank(t, node)
+            test_mpirun(t, node)
             test_loopback(t, rack.folder)
             with t.check("and Biga ends as it should"):
                 node.stop()
