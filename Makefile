@@ -106,7 +106,7 @@ FP := build-fp
 .DEFAULT_GOAL := all
 .PHONY: all programs card objects setup help demo test test-unit test-e2e lint \
         test-kube kube-up kube-down test-cards cards-up cards-down \
-        test-node test-versions node-binaries node-up node-down critest \
+        example test-node test-versions node-binaries node-up node-down critest \
         bench-node bench-kube bench-doors test-kueue storm-kube soak bench fuzz race asan \
         failpoints instrumented install uninstall deb docs man format \
         format-check clean
@@ -483,7 +483,7 @@ uninstall:
 	rm -rf $(DATA)
 
 FORMATTED = $(sort $(shell find $(wildcard lib) model advertiser router extender \
-    cli card bench tests -name '*.[ch]'))
+    cli card deploy bench tests -name '*.[ch]'))
 format:
 	clang-format -i $(FORMATTED)
 format-check:
@@ -530,6 +530,7 @@ define HELP
                 table of rooms in CONTRIBUTING.md
   install       into PREFIX (/usr/local) below DESTDIR; uninstall
   deb           the Debian package of a host with cards
+  example       the static program of deploy/examples/allreduce
   format        clang-format all sources; format-check only looks
   clean         remove build/ and build-*/
 

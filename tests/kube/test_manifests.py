@@ -215,8 +215,10 @@ def manifests(t, c):
             assert code != 0 and key in err, f"{wrong}: {err}"
 
     c.kubectl("apply", "--server-side", "-f", "-", stdin=overlays["ha"])
-    for file in sorted(glob.glob(os.path.join(DEPLOY, "examples", "*.yaml"))):
-        with t.check(f"examples/{os.path.basename(file)} is taken"), \
+    examples = os.path.join(DEPLOY, "examples")
+    for file in sorted(glob.glob(os.path.join(examples, "**", "*.yaml"),
+                                 recursive=True)):
+        with t.check(f"examples/{os.path.relpath(file, examples)} is taken"), \
                 open(file, encoding="utf-8") as f:
             taken(c, f.read())
 
