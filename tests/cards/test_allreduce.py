@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """deploy/examples/allreduce on real containerds: ranks in host pods and their
 workers on cards, in the order of the map that `biga job` writes, sum up right;
-a worker that is killed and a card that is cut off end the job with a reason, and
-nothing of it is left.
+a worker that is killed and a card that is cut off end the job with a reason,
+and nothing of it is left.
 """
 import glob
 import os
