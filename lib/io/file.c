@@ -61,6 +61,37 @@ int file_write(const char *path, mode_t mode, const char *text, size_t size,
     return 0;
 }
 
+/* The names in the folder of `path` are as they are seen. */
+static int sync_names(const char *path, struct error *err)
+{
+    const char *slash = strrchr(path, '/');
+    cleanup_free char *dir = !slash ? xstrdup(".")
+                             : slash == path
+                                 ? xstrdup("/")
+                                 : xstrndup(path, (size_t)(slash - path));
+    cleanup_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 || fsync(fd) < 0
+               ? error_errno(err, errno, "%s: cannot be written", dir)
+               : 0;
+}
+
+int file_replace(const char *path, mode_t mode, const char *text, size_t size,
+                 bool durable, struct error *err)
+{
+    cleanup_free char *fresh = xasprintf("%s.new", path);
+    int e = file_write(fresh, mode, text, size, durable, err);
+    if (e == 0 && rename(fresh, path) < 0)
+        e = error_errno(err, errno, "%s: cannot be renamed", fresh);
+    return e == 0 && durable ? sync_names(path, err) : e;
+}
+
+int file_remove(const char *path, struct error *err)
+{
+    if (unlink(path) < 0 && errno != ENOENT)
+        return error_errno(err, errno, "%s: cannot be removed", path);
+    return sync_names(path, err);
+}
+
 bool file_link_name(const char *path, char *ret_name, size_t room)
 {
     char target[PATH_MAX];

@@ -20,6 +20,14 @@ int file_read(const char *path, size_t max, char **ret_text, size_t *ret_size,
 int file_write(const char *path, mode_t mode, const char *text, size_t size,
                bool durable, struct error *err);
 
+/* The same in place of the file that is there, by way of PATH.new: whoever
+ * reads `path`, also after a crash, sees the old one or the new.  `durable`:
+ * the new one is there after a loss of power, too. */
+int file_replace(const char *path, mode_t mode, const char *text, size_t size,
+                 bool durable, struct error *err);
+/* Remove it, durably; one that is not there is a success. */
+int file_remove(const char *path, struct error *err);
+
 /* The last part of where a link leads, cut to `room`; false: there is none. */
 bool file_link_name(const char *path, char *ret_name, size_t room);
 

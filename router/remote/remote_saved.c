@@ -1,10 +1,7 @@
 #include "router/remote/remote_saved.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/base/hash.h"
 #include "lib/io/file.h"
@@ -143,7 +140,6 @@ struct remote_view *remote_saved_read(const char *data, size_t size)
 int remote_saved_store(const struct remote_view *v, const char *path,
                        struct error *err)
 {
-    cleanup_free char *fresh = xasprintf("%s.new", path);
     cleanup_str struct str bytes = STR_INIT(REMOTE_SAVED_MAX);
     bytes.soft = true;
     remote_saved_write(v, &bytes);
@@ -151,10 +147,7 @@ int remote_saved_store(const struct remote_view *v, const char *path,
         return error_set(err, bytes.starved ? ENOMEM : E2BIG,
                          "%s: would have more than %d bytes", path,
                          REMOTE_SAVED_MAX);
-    int e = file_write(fresh, 0600, bytes.data, bytes.size, false, err);
-    if (e == 0 && rename(fresh, path) < 0)
-        e = error_errno(err, errno, "%s: cannot be renamed", fresh);
-    return e;
+    return file_replace(path, 0600, bytes.data, bytes.size, false, err);
 }
 
 struct remote_view *remote_saved_load(const char *path)

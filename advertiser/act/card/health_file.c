@@ -1,10 +1,7 @@
 #include "advertiser/act/card/health_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/base/json.h"
 #include "lib/base/jwrite.h"
@@ -87,13 +84,9 @@ static void write_text(const struct health_file *f, struct str *out)
 int health_file_store(const char *path, const struct health_file *f,
                       struct error *err)
 {
-    cleanup_free char *fresh = xasprintf("%s.new", path);
     cleanup_str struct str text = STR_INIT(HEALTH_FILE_BYTES_MAX);
     write_text(f, &text);
-    int e = file_write(fresh, 0644, text.data, text.size, false, err);
-    if (e == 0 && rename(fresh, path) < 0)
-        e = error_errno(err, errno, "%s: cannot be renamed", fresh);
-    return e;
+    return file_replace(path, 0644, text.data, text.size, false, err);
 }
 
 /* --- what it says --------------------------------------------------------- */
