@@ -24,6 +24,7 @@ enum {
     PREP_LOG_MAX = 1 << 20, /* bytes of hook-CARD.log; then it begins anew */
     PREP_OUTPUT_MAX = 4096, /* bytes at its end that the message is of */
     PREP_MESSAGE_MAX = 512, /* for a person */
+    PREP_ENV_MAX = 8,
 };
 
 struct prep_config {
@@ -40,6 +41,9 @@ struct prep_request {
     const char *namespace, *pod; /* whom it is for */
     int sriov_vfs;               /* 0 … PREPARE_VFS_MAX; < 0: as it is */
     const char *hook;            /* PREPARE_HOOK; "" or NULL: none */
+    const char *const *env;      /* "NAME=VALUE", what else the hook is told;
+                                  * NULL-terminated, at most PREP_ENV_MAX;
+                                  * NULL: nothing */
     bool in_use;                 /* another pod of ours uses the card */
     /* Asked while a hook runs or is waited for; false: wait no longer, this
      * process is to end.  The hook is left to itself then.  The caller may do
@@ -62,6 +66,11 @@ struct prep_outcome {
     int signal;        /* that ended it, else 0 */
     int64_t hook_ms;   /* how long it ran */
 };
+
+/* Whether the hook may run at all; *ret_outcome has the reason when not. */
+void prep_hook_check(const struct prep_config *config,
+                     const struct prep_request *request,
+                     struct prep_outcome *ret_outcome);
 
 /* 0 when it was carried out or refused, as `*ret_outcome` says; -ECANCELED
  * when keep() said so (the hook may run on then, and counts as begun); -errno

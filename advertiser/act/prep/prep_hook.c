@@ -32,7 +32,7 @@ enum {
     LOCK_FD = 3,       /* of the hook: what it leaves open holds the lock */
     RECORD_MAX = 1023, /* bytes of hook-CARD */
     KILL_WAIT_MS = 2000,
-    ENV_MAX = 6,
+    ENV_MAX = 6 + PREP_ENV_MAX,
 };
 
 struct hook {
@@ -111,6 +111,17 @@ static void check_file(struct hook *h)
     else if (!(st.st_mode & S_IXUSR))
         prep_say(h->o, "HookRefused", "%s: is not executable: chmod u+x",
                  h->path);
+}
+
+void prep_hook_check(const struct prep_config *config,
+                     const struct prep_request *request,
+                     struct prep_outcome *ret_outcome)
+{
+    cleanup_free struct hook *h = xcalloc(1, sizeof *h);
+    struct prep_outcome o = {.reason = ""};
+    *h = (struct hook){.config = config, .request = request, .o = &o};
+    check_file(h);
+    *ret_outcome = o;
 }
 
 /* --- what is written down ------------------------------------------------ */
@@ -328,6 +339,8 @@ static void env_fill(struct hook *h)
     h->env[n++] = xasprintf("BIGA_NAMESPACE=%s", r->namespace);
     h->env[n++] = xasprintf("BIGA_POD=%s", r->pod);
     h->env[n++] = xstrdup("PATH=/usr/sbin:/usr/bin:/sbin:/bin");
+    for (size_t i = 0; r->env && r->env[i] && i < PREP_ENV_MAX; i++)
+        h->env[n++] = xstrdup(r->env[i]);
     h->env[n] = NULL;
 }
 
