@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "advertiser/act/prep/flash_said.h"
+#include "advertiser/act/flash/flash_said.h"
 #include "lib/base/hidden_text.h"
 
 static void check(const char *text, size_t max)

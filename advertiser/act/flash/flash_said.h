@@ -5,8 +5,8 @@
  *     version bf-bundle-2.9.0-90_24.10_ubuntu-22.04_prod
  *
  * Pure. */
-#ifndef BIGA_ADVERTISER_ACT_PREP_FLASH_SAID_H
-#define BIGA_ADVERTISER_ACT_PREP_FLASH_SAID_H
+#ifndef BIGA_ADVERTISER_ACT_FLASH_FLASH_SAID_H
+#define BIGA_ADVERTISER_ACT_FLASH_FLASH_SAID_H
 
 #include <stddef.h>
 

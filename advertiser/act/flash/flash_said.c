@@ -1,4 +1,4 @@
-#include "advertiser/act/prep/flash_said.h"
+#include "advertiser/act/flash/flash_said.h"
 
 #include <stdbool.h>
 #include <string.h>
