@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advertiser/act/core/actuator_private.h"
 #include "advertiser/act/core/allowance.h"
 #include "advertiser/act/core/events.h"
 #include "advertiser/act/core/gone_places.h"
@@ -47,7 +48,7 @@ static LOCKED void take_drained(void *ctx, const char *name)
     a->drained[a->n_drained++] = xstrdup(name);
 }
 
-static LOCKED bool is_drained(const struct actuator *a, const char *name)
+bool drain_has(const struct actuator *a, const char *name)
 {
     for (size_t i = 0; i < a->n_drained; i++)
         if (strcmp(a->drained[i], name) == 0)
@@ -55,10 +56,9 @@ static LOCKED bool is_drained(const struct actuator *a, const char *name)
     return false;
 }
 
-static LOCKED void set_drained(struct actuator *a, const char *name,
-                               bool drained)
+void drain_set(struct actuator *a, const char *name, bool drained)
 {
-    if (drained && !is_drained(a, name))
+    if (drained && !drain_has(a, name))
         take_drained(a, name);
     for (size_t i = a->n_drained; !drained && i-- > 0;)
         if (strcmp(a->drained[i], name) == 0) {
@@ -115,6 +115,8 @@ int actuator_create(const struct actuator_config *c,
         e = intents_open(c->dir, &a->intents, err);
     if (e == 0)
         e = load(a, c, err);
+    if (e == 0)
+        e = actuator_load_flashes(a, err);
     if (e < 0)
         return e;
     *ret_actuator = steal(&a);
@@ -148,6 +150,7 @@ void actuator_destroy(struct actuator *a)
 {
     if (!a)
         return;
+    flasher_destroy(steal(&a->flasher)); /* its threads use all the others */
     if (!threads_end(a)) { /* what they use stays, until the process ends */
         log_event(LOG_WARN, "act-call-abandoned", NULL);
         return;
@@ -204,7 +207,7 @@ int actuator_set_places(struct actuator *a, const struct act_place *places,
     for (size_t i = 0; i < n && e == 0; i++) {
         struct place *p = prober_set_place(a, &places[i]);
         if (p)
-            p->drained = is_drained(a, places[i].name);
+            p->drained = drain_has(a, places[i].name);
         else
             e = error_set(err, E2BIG, "%s: more than %d places since the start",
                           places[i].name, PLACES_KEPT);
@@ -251,29 +254,39 @@ int actuator_find_place(struct actuator *a, const char *name,
     return r;
 }
 
+int drain_write(struct actuator *a, const char *place, bool drained,
+                struct error *err)
+{
+    int e = intents_drain(a->intents, place, drained, err);
+    if (e < 0)
+        return e;
+    act_lock(a);
+    struct place *p = place_find(a, place);
+    drain_set(a, place, drained);
+    if (p && p->drained != drained)
+        p->health.since_ms = clock_ms();
+    if (p)
+        p->drained = drained;
+    a->version++;
+    act_notify(a);
+    act_unlock(a);
+    return 0;
+}
+
 int actuator_drain(struct actuator *a, const char *place, bool drained,
                    struct error *err)
 {
     act_lock(a);
-    bool known = place_find(a, place) != NULL || is_drained(a, place);
+    bool known = place_find(a, place) != NULL || drain_has(a, place);
     act_unlock(a);
     if (!known)
         return error_set(err, ENOENT, "%s: there is no such place", place);
-    (void)pthread_mutex_lock(&a->saving);
-    int e = intents_drain(a->intents, place, drained, err);
-    act_lock(a);
-    if (e == 0) {
-        struct place *p = place_find(a, place);
-        set_drained(a, place, drained);
-        if (p && p->drained != drained)
-            p->health.since_ms = clock_ms();
-        if (p)
-            p->drained = drained;
-        a->version++;
-        act_notify(a);
-    }
-    act_unlock(a);
-    (void)pthread_mutex_unlock(&a->saving);
+    hold_lock(&a->saving);
+    int e = drained || !a->flasher ? 0 : flasher_clear(a->flasher, place, err);
+    if (e == 0)
+        e = drain_write(a, place, drained, err);
+    if (e == 0 && drained && a->flasher)
+        flasher_drained(a->flasher, place);
     return e;
 }
 
@@ -334,6 +347,24 @@ static int check_spec(struct actuator *a, const struct act_pod *pod,
                : allowance_check(a, pod->place, spec, err);
 }
 
+static LOCKED int refuse_drained(const struct place *p, struct error *err)
+{
+    struct flasher_view flash = {.state = FLASHER_NONE};
+    const char *name = p->desc.name;
+    if (p->a->flasher)
+        flasher_look(p->a->flasher, name, &flash);
+    if (flash.state == FLASHER_RUNNING)
+        return error_set(err, EBUSY, "%s is being flashed", name);
+    if (flash.state == FLASHER_FAILED)
+        return error_set(err, EBUSY,
+                         "%s is out of service (%s): biga card show %s says "
+                         "why",
+                         name, flash.reason, name);
+    return error_set(err, EBUSY,
+                     "%s is drained: biga card undrain %s lets pods come again",
+                     name, name);
+}
+
 /* 1 when it is wanted already. */
 static LOCKED int check_room(struct actuator *a, const struct act_pod *pod,
                              struct error *err)
@@ -355,10 +386,7 @@ static LOCKED int check_room(struct actuator *a, const struct act_pod *pod,
                          "endpoint in the card file",
                          pod->place);
     if (p->drained)
-        return error_set(err, EBUSY,
-                         "%s is drained: biga card undrain %s lets pods come "
-                         "again",
-                         pod->place, pod->place);
+        return refuse_drained(p, err);
     if (e && e->intent->state != ACT_GONE)
         return error_set(err, EEXIST,
                          "pod %s/%s: another of that name (uid %s) is %s",

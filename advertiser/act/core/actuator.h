@@ -130,9 +130,23 @@ uint64_t actuator_version(struct actuator *a);
 /* Until the version is above `version` or the time is over; the version. */
 uint64_t actuator_wait(struct actuator *a, uint64_t version, int64_t ms);
 
-/* Durable. */
+/* Durable.  A card that was to be flashed and is out of service since is in
+ * service again with `drained` false; -EBUSY while it is being flashed. */
 int actuator_drain(struct actuator *a, const char *place, bool drained,
                    struct error *err);
+
+/* How a card is to be flashed (advertiser/act/flash/flash.h): it is taken out
+ * of service, durably, and comes back when it has booted what it was to boot,
+ * unless it was drained before; act_place_status has how far it is.  -EINVAL as
+ * flash_ask_check(), or the place is the host; -ENOENT; -EBUSY it is being
+ * flashed already, or pods run there, or may run there, and not `force`. */
+struct act_flash {
+    const char *bfb, *sha256, *version; /* "" as there */
+    int64_t timeout_ms;
+    bool force;
+};
+int actuator_flash(struct actuator *a, const char *place,
+                   const struct act_flash *flash, struct error *err);
 
 /* On the caller's thread, over a connection of its own (short-lived). */
 int actuator_exec(struct actuator *a, const char *namespace, const char *name,

@@ -17,6 +17,7 @@
 #include "advertiser/act/card/card.h"
 #include "advertiser/act/card/health.h"
 #include "advertiser/act/card/pod_dir.h"
+#include "advertiser/act/flash/flasher.h"
 #include "advertiser/act/machine/machine.h"
 #include "advertiser/act/pod/intents.h"
 #include "advertiser/act/pod/orphans.h"
@@ -139,10 +140,11 @@ struct actuator {
     void *(*worker)(void *place); /* the thread of a worker: place_wake() */
 
     struct intents *intents;
-    pthread_mutex_t saving; /* to be locked before `lock`: intents are saved in
+    struct flasher *flasher; /* NULL: no folder, no cards to be flashed */
+    pthread_mutex_t saving;  /* to be locked before `lock`: intents are saved in
                              * the order in which they were copied */
-    pthread_mutex_t lock;   /* act_lock() */
-    pthread_cond_t news;    /* `version` has grown, or a thread has ended */
+    pthread_mutex_t lock;    /* act_lock() */
+    pthread_cond_t news;     /* `version` has grown, or a thread has ended */
     uint64_t version LOCKED_BY;
     int64_t trim_ms LOCKED_BY; /* when memory is given back next */
     bool fed LOCKED_BY;        /* all that is wanted was said: orphans may go */

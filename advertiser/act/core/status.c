@@ -127,6 +127,20 @@ static LOCKED void fill_rights(const struct place *p,
     card_rights_text(bits, v->rights);
 }
 
+/* Since it was to be flashed it is out of service, whatever else it is. */
+static LOCKED void fill_flash(const struct place *p, struct act_place_status *v)
+{
+    const struct flasher_view *flash = &v->flash;
+    flasher_look(p->a->flasher, p->desc.name, &v->flash);
+    if (flash->state == FLASHER_RUNNING)
+        (void)snprintf(v->reason, sizeof v->reason,
+                       "it is being flashed: %s, %d %%", flash->phase,
+                       flash->percent);
+    else if (flash->state == FLASHER_FAILED)
+        (void)snprintf(v->reason, sizeof v->reason, "%s: %.440s", flash->reason,
+                       flash->message);
+}
+
 void status_fill_place(struct place *p, struct act_place_status *v)
 {
     *v = (struct act_place_status){
@@ -154,4 +168,6 @@ void status_fill_place(struct place *p, struct act_place_status *v)
         put(v->reason, sizeof v->reason, p->reason);
     if (v->health == ACT_DRAINED && !v->reason[0])
         put(v->reason, sizeof v->reason, "drained by the operator");
+    if (p->a->flasher)
+        fill_flash(p, v);
 }

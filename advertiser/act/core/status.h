@@ -8,6 +8,7 @@
 
 #include "advertiser/act/card/card.h"
 #include "advertiser/act/card/health.h"
+#include "advertiser/act/flash/flasher.h"
 #include "advertiser/act/pod/pod.h"
 #include "advertiser/cri/cri.h"
 #include "model/topo/card_rights.h"
@@ -24,6 +25,7 @@ struct act_place_status {
     char runtime[CRI_TEXT_MAX]; /* "containerd 1.6.20", "" not known yet */
     int64_t since_ms;           /* how long it has been in that health */
     uint32_t n_pods;
+    struct flasher_view flash;
 };
 
 struct act_container_status {
