@@ -366,3 +366,84 @@ Test(act_flash, is_interrupted_by_a_reboot_of_the_host)
     end();
 }
 
+Test(act_flash, a_record_that_cannot_be_read_keeps_the_card_out)
+{
+    static const char *const texts[] = {"", "{", "{\"drained\":false}",
+                                        "{\"drained\":false,\"reason\":\"\","
+                                        "\"message\":\"\"}"};
+    struct error err = {0};
+    begin();
+    cleanup_free char *path = in_rig("state/flash-" CARD);
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        actrig_close(&r);
+        cr_assert_eq(
+            file_write(path, 0600, texts[i], strlen(texts[i]), false, &err), 0);
+        actrig_open(&r);
+        expect_failed("FlashInterrupted", "cannot be read");
+    }
+    drain(false);
+    expect_serves();
+    end();
+}
+
+Test(act_flash, does_not_begin_where_pods_run)
+{
+    struct error err = {0};
+    begin();
+    cr_assert_eq(actrig_want(&r, "p", CARD), 0);
+    cr_assert(actrig_reach(&r, "p", ACT_RUNNING));
+    cr_expect_eq(flash_as((struct act_flash){0}, &err), -EBUSY);
+    cr_expect(strstr(err.text, "biga card drain " CARD), "%s", err.text);
+    cr_expect(!actrig_place(&r, 0).drained);
+    cr_assert_eq(flash_as((struct act_flash){.force = true}, &err), 0);
+    cr_expect_eq(wait_end().state, FLASHER_DONE);
+    end();
+}
+
+Test(act_flash, says_what_is_wrong_with_what_is_asked)
+{
+    static const struct {
+        struct act_flash flash;
+        const char *says;
+    } wrong[] = {
+        {{.bfb = "a.bfb"}, "bfb: is \"a.bfb\""},
+        {{.bfb = "/a\nb"}, "bfb: is"},
+        {{.sha256 = "12"}, "sha256: is \"12\""},
+        {{.version = "a\nb"}, "version: is"},
+        {{.timeout_ms = -1}, "timeout: is -1 ms"},
+    };
+    struct error err = {0};
+    begin();
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        cr_expect_eq(flash_as(wrong[i].flash, &err), -EINVAL);
+        cr_expect(strstr(err.text, wrong[i].says), "%s", err.text);
+    }
+    struct act_flash f = {.bfb = image, .sha256 = "", .version = ""};
+    f.timeout_ms = 1000;
+    cr_expect_eq(actuator_flash(r.a, "none", &f, &err), -ENOENT);
+    expect_serves();
+    end();
+}
+
+Test(act_flash, leaves_a_card_drained_that_was)
+{
+    struct error err = {0};
+    begin();
+    drain(true);
+    flash();
+    cr_expect_eq(wait_end().state, FLASHER_DONE);
+    cr_expect(actrig_place(&r, 0).drained);
+    drain(false);
+    put_hook(UNTIL_GO BOOTS);
+    flash();
+    wait_for("begun");
+    cr_expect_eq(actuator_drain(r.a, CARD, false, &err), -EBUSY);
+    cr_expect_eq(flash_as((struct act_flash){0}, &err), -EBUSY);
+    drain(true); /* meanwhile */
+    make("go");
+    cr_expect_eq(wait_end().state, FLASHER_DONE);
+    cr_expect(actrig_place(&r, 0).drained);
+    drain(false);
+    expect_serves();
+    end();
+}
