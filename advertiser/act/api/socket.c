@@ -11,6 +11,7 @@ enum {
     STOP_MS = 1000,
     CONNECTIONS_MAX = 128,
     EXEC_BODY_MAX = 256 << 10,
+    FLASH_BODY_MAX = 16 << 10,
 };
 
 unsigned socket_status(int result)
@@ -351,6 +352,39 @@ static void on_undrain(struct httpd_request *rq, void *ctx)
     drain_card(rq, ctx, false);
 }
 
+static void on_card(struct httpd_request *rq, void *ctx)
+{
+    const struct act_socket *s = ctx;
+    struct act_place_status found;
+    char place[ACT_NAME_MAX + 1];
+    if (!take_nothing(rq) || !take_place(ctx, rq, place))
+        return;
+    if (actuator_find_place(s->a, place, &found) < 0) {
+        httpd_fail(rq, 404, "%s is not there any more", place);
+        return;
+    }
+    status_json_place(&found, httpd_reply(rq));
+    str_add_c(httpd_reply(rq), '\n');
+}
+
+static void on_flash(struct httpd_request *rq, void *ctx)
+{
+    char place[ACT_NAME_MAX + 1];
+    struct error err;
+    size_t size;
+    const char *body = httpd_body(rq, &size);
+    if (!take_nothing(rq) || !take_place(ctx, rq, place))
+        return;
+    struct call *c = call_create(ctx, do_flash);
+    memcpy(c->place, place, sizeof place);
+    if (flash_read(c, body, size, &err) == 0) {
+        call_post(c, rq, "");
+        return;
+    }
+    call_destroy(c);
+    httpd_fail(rq, 400, "%s", err.text);
+}
+
 static void on_objects(struct httpd_request *rq, void *ctx)
 {
     char place[ACT_NAME_MAX + 1];
@@ -376,6 +410,8 @@ static const struct httpd_route routes[] = {
     {HTTPD_POST, "/v1/pods/:/:/exec", on_exec, EXEC_BODY_MAX, "exec"},
     {HTTPD_POST, "/v1/pods/:/:/stream", on_stream, EXEC_BODY_MAX, "stream"},
     {HTTPD_GET, "/v1/cards", on_cards, 0, "cards"},
+    {HTTPD_GET, "/v1/cards/:", on_card, 0, "card"},
+    {HTTPD_POST, "/v1/cards/:/flash", on_flash, FLASH_BODY_MAX, "flash"},
     {HTTPD_POST, "/v1/cards/:/drain", on_drain, 0, "drain"},
     {HTTPD_POST, "/v1/cards/:/undrain", on_undrain, 0, "undrain"},
     {HTTPD_GET, "/v1/cards/:/objects", on_objects, 0, "objects"},

@@ -84,6 +84,18 @@ void do_drain(struct call *c)
     str_add_c(&c->out, '\n');
 }
 
+/* It goes on when this is answered. */
+void do_flash(struct call *c)
+{
+    struct act_place_status place;
+    c->status = 202;
+    c->result = actuator_flash(c->s->a, c->place, &c->flash, &c->err);
+    if (c->result < 0 || actuator_find_place(c->s->a, c->place, &place) < 0)
+        return;
+    status_json_place(&place, &c->out);
+    str_add_c(&c->out, '\n');
+}
+
 void do_exec(struct call *c)
 {
     struct cri_exec exec = {0};
@@ -157,6 +169,32 @@ void do_objects(struct call *c)
     for (size_t i = 0; i < n; i++)
         status_json_object(&list[i], &c->out);
     str_add(&c->out, "]}\n");
+}
+
+/* --- the body of flash ---------------------------------------------------- */
+
+static const char *keep_text(struct call *c, const char *text)
+{
+    return text ? arena_strndup(&c->arena, text, strlen(text)) : "";
+}
+
+int flash_read(struct call *c, const char *json, size_t size, struct error *err)
+{
+    cleanup_with(json) cJSON *root = NULL;
+    struct reader r;
+    int result = json_parse(json, size, &root, err);
+    if (result < 0)
+        return result;
+    reader_init(&r, root, "", err);
+    c->flash.bfb = keep_text(c, reader_string(&r, "bfb", FLASH_PATH_MAX));
+    c->flash.sha256 = keep_text(c,
+                                reader_opt_string(&r, "sha256", FLASH_SUM_LEN));
+    c->flash.version =
+        keep_text(c, reader_opt_string(&r, "version", FLASH_VERSION_MAX));
+    c->flash.timeout_ms = 1000 * reader_opt_int(&r, "timeout", 1, FLASH_S_MAX,
+                                                FLASH_S);
+    c->flash.force = reader_opt_bool(&r, "force", false);
+    return reader_finish_strict(&r);
 }
 
 /* --- the body of exec ----------------------------------------------------- */

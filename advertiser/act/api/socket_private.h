@@ -26,6 +26,7 @@ struct call {
     char namespace[64], name[ACT_NAME_MAX + 1], uid[64];
     char place[ACT_NAME_MAX + 1], container[64];
     bool drain, text;
+    struct act_flash flash;
     int64_t grace_s;
     struct act_log_ask log;
     uint32_t timeout_s;
@@ -83,6 +84,7 @@ void do_begin(struct call *c);
 void do_stop(struct call *c);
 void do_delete(struct call *c);
 void do_drain(struct call *c);
+void do_flash(struct call *c);
 void do_exec(struct call *c);
 void do_stream(struct call *c);
 void do_logs(struct call *c);
@@ -91,6 +93,10 @@ void do_objects(struct call *c);
 /* {"container":"","argv":[…],"timeout":10}, from the body, which is cut to
  * pieces; do_stream() takes "stdin" in the place of "timeout". */
 int exec_read(struct call *c, const char *json, size_t size, struct error *err);
+
+/* {"bfb":"/…","sha256":"","version":"","timeout":2700,"force":false} */
+int flash_read(struct call *c, const char *json, size_t size,
+               struct error *err);
 
 /* Suspend the request until the pod is newer than `version`, or `s` are over.
  */

@@ -75,6 +75,19 @@ static void add_health(const struct act_place_status *place, struct str *out)
     jwrite_text(out, "runtime", place->runtime);
 }
 
+static void add_flash(const struct flasher_view *flash, struct str *out)
+{
+    if (flash->state == FLASHER_NONE)
+        return;
+    jwrite_object(out, "flash");
+    jwrite_text(out, "state", flasher_state_name(flash->state));
+    jwrite_int(out, "percent", flash->percent);
+    jwrite_text(out, "phase", flash->phase);
+    jwrite_text(out, "reason", flash->reason);
+    jwrite_text(out, "message", flash->message);
+    jwrite_end_object(out);
+}
+
 void status_json_place(const struct act_place_status *place, struct str *out)
 {
     add_health(place, out);
@@ -83,6 +96,7 @@ void status_json_place(const struct act_place_status *place, struct str *out)
     jwrite_bool(out, "drained", place->drained);
     jwrite_int(out, "sinceMs", place->since_ms);
     jwrite_uint(out, "pods", place->n_pods);
+    add_flash(&place->flash, out);
     jwrite_end_object(out);
 }
 

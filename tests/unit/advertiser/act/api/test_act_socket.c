@@ -275,6 +275,28 @@ Test(act_socket, says_where_a_command_in_a_host_pod_is_streamed)
            "there is no pod ns/r");
 }
 
+Test(act_socket, cards_are_flashed)
+{
+    static const char path[] = "/v1/cards/0000:17:00.0/flash";
+    expect("POST", path, "{\"bfb\":\"/a.bfb\"}", 202,
+           "\"flash\":{\"state\":\"running\",\"percent\":0,\"phase\":\"\","
+           "\"reason\":\"\",\"message\":\"/a.bfb   2700000 0\"}");
+    expect("GET", "/v1/cards/card-0000-17-00", NULL, 200,
+           "\"flash\":{\"state\":\"running\"");
+    expect("POST", path,
+           "{\"bfb\":\"/b\",\"sha256\":\"12\",\"version\":\"v\","
+           "\"timeout\":7,\"force\":true}",
+           202, "\"message\":\"/b 12 v 7000 1\"");
+    expect("POST", path, "{}", 400, "bfb: required member missing");
+    expect("POST", path, "{\"bfb\":\"/a\",\"x\":1}", 400, "x");
+    expect("POST", path, "{\"bfb\":\"/a\",\"timeout\":21601}", 400,
+           "timeout");
+    expect("POST", path, "[", 400, "");
+    expect("POST", "/v1/cards/card-9/flash", "{\"bfb\":\"/a\"}", 404,
+           "there is no card");
+    expect("GET", "/v1/cards/card-9", NULL, 404, "there is no card");
+}
+
 Test(act_socket, cards_are_shown_and_drained)
 {
     expect("GET", "/v1/cards", NULL, 200,
