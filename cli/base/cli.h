@@ -31,6 +31,9 @@ struct cli_settings {
     const char *job;
     bool follow;
     int64_t limit_bytes, exec_timeout;
+    const char *bfb, *sha256, *expect;
+    int64_t timeout;
+    bool force;
     int64_t hosts, pairs;
     const char *scheduler_listen, *publish_listen, *read_listen;
 };

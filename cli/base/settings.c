@@ -84,6 +84,20 @@ static const struct conf_setting settings[] = {
     INT("exec-timeout", exec_timeout,
         "card, exec: how long the command may take.", .otherwise = "10",
         .min = 1, .max = 300, .metavar = "SECONDS"),
+    TEXT("bfb", bfb, "card: flash: the image (BFB), a file of this host.",
+         .otherwise = "", .metavar = "FILE"),
+    TEXT("sha256", sha256,
+         "card: flash: the SHA-256 of the image. Default: as FILE.sha256 "
+         "says.",
+         .otherwise = "", .metavar = "SUM"),
+    TEXT("expect", expect,
+         "card: flash: the version that is to boot then. Default: the name of "
+         "the image without .bfb.",
+         .otherwise = "", .metavar = "TEXT"),
+    INT("timeout", timeout, "card: flash: how long it may take.",
+        .otherwise = "2700", .min = 1, .max = 21600, .metavar = "SECONDS"),
+    FLAG("force", force,
+         "card: flash: also while pods run on the card; they end with it."),
     FLAG("once", once,
          "demo: end when the result is shown; exit 0 when every pod was "
          "placed as well as it can be."),

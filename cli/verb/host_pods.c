@@ -5,6 +5,7 @@
 #include "cli/base/host_socket.h"
 #include "cli/base/say.h"
 #include "cli/base/settings.h"
+#include "cli/verb/card.h"
 #include "cli/verb/logs.h"
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
@@ -337,6 +338,8 @@ int verb_card(struct cli *c, int argc, char **argv)
         {"ps", " [CARD]", 1, 1, verb_card_ps, VERB_LOCAL " json namespace", 0},
         {"drain", " CARD", 1, 1, verb_card_drain, VERB_LOCAL " json", 0},
         {"undrain", " CARD", 1, 1, verb_card_undrain, VERB_LOCAL " json", 0},
+        {"flash", " CARD --bfb FILE", 1, 1, verb_card_flash,
+         VERB_LOCAL " json bfb sha256 expect timeout force", 0},
         {"objects", " CARD", 1, 1, verb_card_objects, VERB_LOCAL " json", 0},
         {"logs", " CARD [NAMESPACE/]POD", 2, 2, verb_card_logs,
          VERB_LOCAL " namespace container follow limit-bytes", 2},

@@ -1,0 +1,9 @@
+/* card - the commands of `biga card` that have a file of their own. */
+#ifndef BIGA_CLI_VERB_CARD_H
+#define BIGA_CLI_VERB_CARD_H
+
+#include "cli/base/cli.h"
+
+verb_f verb_card_flash; /* CARD */
+
+#endif
