@@ -22,10 +22,13 @@ enum {
 
 /* What pod.c reads, and what others do. */
 static const struct word others[] = {
-    {PREPARE_VFS, WORD_ANNOTATION},     {PREPARE_HOOK, WORD_ANNOTATION},
+    {PREPARE_VFS, WORD_ANNOTATION},
+    {PREPARE_SFS, WORD_ANNOTATION},
+    {PREPARE_HOOK, WORD_ANNOTATION},
     {WORD_ALLOCATION, WORD_ANNOTATION}, /* written by bind */
     {WORD_XPU_READY, WORD_GATE},        /* written by the leader */
-    {WORD_PAIRED, WORD_GATE},           {WORD_PLACE, WORD_SCHEDULING_GATE},
+    {WORD_PAIRED, WORD_GATE},
+    {WORD_PLACE, WORD_SCHEDULING_GATE},
 };
 
 static bool is_ours(const char *key)

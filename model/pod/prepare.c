@@ -11,8 +11,8 @@ enum {
 
 /* What was found: data NULL when it is absent, or null. */
 struct found {
-    struct jtext vfs, hook;
-    bool seen_vfs, seen_hook;
+    struct jtext vfs, sfs, hook;
+    bool seen_vfs, seen_sfs, seen_hook;
 };
 
 bool prepare_hook_ok(const char *name)
@@ -38,6 +38,12 @@ static void find_vfs(struct jscan *s, void *to)
     take(s, &found->seen_vfs, &found->vfs);
 }
 
+static void find_sfs(struct jscan *s, void *to)
+{
+    struct found *found = to;
+    take(s, &found->seen_sfs, &found->sfs);
+}
+
 static void find_hook(struct jscan *s, void *to)
 {
     struct found *found = to;
@@ -46,6 +52,7 @@ static void find_hook(struct jscan *s, void *to)
 
 static const struct jrow annotation_rows[] = {
     JROW_CALL(PREPARE_VFS, JROW_STRICT, JKIND_NONE, find_vfs),
+    JROW_CALL(PREPARE_SFS, JROW_STRICT, JKIND_NONE, find_sfs),
     JROW_CALL(PREPARE_HOOK, JROW_STRICT, JKIND_NONE, find_hook),
     JROW_END,
 };
@@ -71,7 +78,8 @@ static int fail_value(const char *key, const struct jtext *t,
 }
 
 /* A number without sign, leading zero or suffix. */
-static int take_vfs(const struct jtext *t, int *ret_vfs, struct error *err)
+static int take_number(const char *key, const struct jtext *t, int max,
+                       int *ret_number, struct error *err)
 {
     char raw[RAW_MAX + 1], allowed[64];
     size_t size = t->size <= RAW_MAX ? jtext_decode(t, raw) : 0;
@@ -80,13 +88,12 @@ static int take_vfs(const struct jtext *t, int *ret_vfs, struct error *err)
               (raw[0] != '0' || size == 1);
     for (size_t i = 0; ok && i < size; i++)
         value = value * 10 + (raw[i] - '0');
-    if (ok && value <= PREPARE_VFS_MAX) {
-        *ret_vfs = value;
+    if (ok && value <= max) {
+        *ret_number = value;
         return 0;
     }
-    (void)snprintf(allowed, sizeof allowed, "a whole number from 0 to %d",
-                   PREPARE_VFS_MAX);
-    return fail_value(PREPARE_VFS, t, allowed, err);
+    (void)snprintf(allowed, sizeof allowed, "a whole number from 0 to %d", max);
+    return fail_value(key, t, allowed, err);
 }
 
 static int take_hook(const struct jtext *t, char ret[PREPARE_HOOK_MAX + 1],
@@ -116,7 +123,10 @@ int prepare_read(const char *json, size_t size, struct prepare *ret_prepare,
     if (jrow_parse(&s, JROW_STRICT, pod_rows, &found, err) < 0)
         return -EINVAL;
     if (found.vfs.data)
-        rc = take_vfs(&found.vfs, &p.sriov_vfs, err);
+        rc = take_number(PREPARE_VFS, &found.vfs, PREPARE_VFS_MAX, &p.sriov_vfs,
+                         err);
+    if (rc == 0 && found.sfs.data)
+        rc = take_number(PREPARE_SFS, &found.sfs, PREPARE_SFS_MAX, &p.sfs, err);
     if (rc == 0 && found.hook.data)
         rc = take_hook(&found.hook, p.hook, err);
     if (rc == 0)

@@ -1,6 +1,6 @@
 /* prepare - how a pod wants its card configured before it is used: the
- * annotations PREPARE_VFS and PREPARE_HOOK (schema/pod.md), read
- * from the Pod's JSON.  Pure. */
+ * annotations PREPARE_VFS, PREPARE_SFS and PREPARE_HOOK (schema/pod.md),
+ * read from the Pod's JSON.  Pure. */
 #ifndef BIGA_MODEL_POD_PREPARE_H
 #define BIGA_MODEL_POD_PREPARE_H
 
@@ -10,15 +10,18 @@
 #include "lib/base/error.h"
 
 #define PREPARE_VFS "biga.dev/sriov-vfs"
+#define PREPARE_SFS "biga.dev/scalable-functions"
 #define PREPARE_HOOK "biga.dev/prepare"
 
 enum {
     PREPARE_VFS_MAX = 4096,
+    PREPARE_SFS_MAX = 64,
     PREPARE_HOOK_MAX = 63, /* bytes of a hook's name */
 };
 
 struct prepare {
     int sriov_vfs;                   /* -1: as the card has them */
+    int sfs;                         /* scalable functions of its own */
     char hook[PREPARE_HOOK_MAX + 1]; /* "" none */
 };
 

@@ -82,6 +82,30 @@ Test(prepare, wrong_values_are_named)
     }
 }
 
+Test(prepare, scalable_functions_are_a_number_too)
+{
+    static const char *const wrong[] = {"-1", "65", "x", "01", ""};
+    struct prepare p;
+    struct error err = {0};
+    cr_assert_eq(read_annotations("\"a\":\"b\"", &p, &err), 0);
+    cr_expect_eq(p.sfs, 0);
+    cr_assert_eq(
+        read_annotations("\"biga.dev/scalable-functions\":\"64\"", &p, &err), 0,
+        "%s", err.text);
+    cr_expect_eq(p.sfs, 64);
+    cr_expect_eq(p.sriov_vfs, -1);
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        cleanup_free char *member =
+            xasprintf("\"biga.dev/scalable-functions\":\"%s\"", wrong[i]);
+        cleanup_free char *want = xasprintf(
+            "metadata.annotations[\"biga.dev/scalable-functions\"]: is \"%s\","
+            " must be a whole number from 0 to 64",
+            wrong[i]);
+        cr_expect_eq(read_annotations(member, &p, &err), -EDOM);
+        cr_expect_str_eq(err.text, want);
+    }
+}
+
 Test(prepare, a_hook_is_a_name_and_no_path)
 {
     static const char *const values[] = {
