@@ -1,5 +1,6 @@
 /* prep - configures a card before a pod uses it: the number of its virtual
- * functions (SR-IOV, through sysfs), then the operator's hook.
+ * functions (SR-IOV, through sysfs), the pod's scalable functions (by devlink),
+ * then the operator's hook.
  *
  * Blocks until it is done; one call per card at a time, calls for different
  * cards may run beside each other.  Nothing is done twice that is right
@@ -16,6 +17,7 @@
 #include <stdint.h>
 
 #include "lib/base/error.h"
+#include "lib/base/str.h"
 #include "model/pod/prepare.h"
 
 enum {
@@ -25,6 +27,7 @@ enum {
     PREP_OUTPUT_MAX = 4096, /* bytes at its end that the message is of */
     PREP_MESSAGE_MAX = 512, /* for a person */
     PREP_ENV_MAX = 8,
+    PREP_SF_MS = 10000, /* one command, and until a device is there */
 };
 
 struct prep_config {
@@ -33,6 +36,9 @@ struct prep_config {
     const char *dir;       /* where hook-CARD and hook-CARD.log (what it wrote)
                             * lie, mode 0700; NULL: nothing is kept (tests) */
     int64_t hook_ms;       /* 0: PREP_HOOK_MS */
+    const char *devlink;   /* the command; NULL: "devlink", as the shell finds
+                            * it */
+    int64_t sf_ms;         /* 0: PREP_SF_MS */
 };
 
 struct prep_request {
@@ -40,6 +46,8 @@ struct prep_request {
     const char *pci;             /* its lowest function, "0000:17:00.0" */
     const char *namespace, *pod; /* whom it is for */
     int sriov_vfs;               /* 0 … PREPARE_VFS_MAX; < 0: as it is */
+    int sfs;                     /* 0 … PREPARE_SFS_MAX; of the pod: */
+    const char *uid;             /* of it; with sfs */
     const char *hook;            /* PREPARE_HOOK; "" or NULL: none */
     const char *const *env;      /* "NAME=VALUE", what else the hook is told;
                                   * NULL-terminated, at most PREP_ENV_MAX;
@@ -49,6 +57,8 @@ struct prep_request {
      * process is to end.  The hook is left to itself then.  The caller may do
      * other short work there.  NULL: waits for its end. */
     bool (*keep)(void *ctx);
+    /* Are scalable functions of that pod to stay?  NULL: all. */
+    bool (*knows)(void *ctx, const char *uid);
     void *ctx;
 };
 
@@ -66,6 +76,16 @@ struct prep_outcome {
     int signal;        /* that ended it, else 0 */
     int64_t hook_ms;   /* how long it ran */
 };
+
+/* The scalable functions of a pod go; one that has none is a success.  What
+ * cannot be removed (-errno) stays written down, and is removed with the next
+ * request for the card whose knows() does not know the pod. */
+int prep_sfs_end(const struct prep_config *config,
+                 const struct prep_request *request, struct error *err);
+/* Their devices, as in /sys/bus/auxiliary/devices, with ',' between. */
+int prep_sfs_names(const struct prep_config *config,
+                   const struct prep_request *request, struct str *ret_names,
+                   struct error *err);
 
 /* Whether the hook may run at all; *ret_outcome has the reason when not. */
 void prep_hook_check(const struct prep_config *config,
