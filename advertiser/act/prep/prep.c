@@ -15,8 +15,7 @@ int prep_say(struct prep_outcome *o, const char *reason, const char *fmt, ...)
     return 0;
 }
 
-/* Both become part of paths. */
-static int check_card(const struct prep_request *request, struct error *err)
+int prep_check_card(const struct prep_request *request, struct error *err)
 {
     struct pci_addr addr;
     char again[PCI_ADDR_TEXT_MAX];
@@ -40,9 +39,11 @@ int prep_run(const struct prep_config *config,
              struct prep_outcome *ret_outcome, struct error *err)
 {
     struct prep_outcome o = {.reason = ""};
-    int rc = check_card(request, err);
+    int rc = prep_check_card(request, err);
     if (rc == 0 && request->sriov_vfs >= 0)
         rc = prep_vfs(config, request, &o, err);
+    if (rc == 0 && o.reason[0] == '\0' && request->sfs > 0)
+        rc = prep_sfs(config, request, &o, err);
     if (rc == 0 && o.reason[0] == '\0' && request->hook && request->hook[0])
         rc = prep_hook(config, request, &o, err);
     if (rc == 0)
