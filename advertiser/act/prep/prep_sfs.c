@@ -302,6 +302,11 @@ static bool is_left(const struct sfs *s, const struct sf_entry *e)
     return !is_mine(s, e) && !stays(s, e);
 }
 
+static bool is_own(const struct sfs *s, const struct sf_entry *e)
+{
+    return is_mine(s, e);
+}
+
 /* What the kernel, by devlink, says of why it cannot. */
 static int explain(const struct prep_request *r, int e, const struct error *why,
                    struct prep_outcome *o)
@@ -387,6 +392,51 @@ int prep_sfs(const struct prep_config *config,
     e = begin(&s, err);
     if (e == 0)
         e = run(&s, o, err);
+    end(&s);
+    return e;
+}
+
+/* --- their end, and their names ------------------------------------------- */
+
+int prep_sfs_end(const struct prep_config *config,
+                 const struct prep_request *request, struct error *err)
+{
+    struct sfs s = {.config = config, .request = request, .lock = -1};
+    int e = check(config, request, err);
+    if (e < 0)
+        return e;
+    bool any = false;
+    e = begin(&s, err);
+    for (size_t i = 0; i < s.record.n; i++)
+        any |= is_mine(&s, &s.record.list[i]);
+    if (e == 0 && any)
+        e = look(&s, err);
+    if (e == 0 && any)
+        e = drop(&s, is_own, err);
+    end(&s);
+    return e;
+}
+
+int prep_sfs_names(const struct prep_config *config,
+                   const struct prep_request *request, struct str *ret_names,
+                   struct error *err)
+{
+    struct sfs s = {.config = config, .request = request, .lock = -1};
+    char name[NAME_MAX_LEN + 1];
+    int e = check(config, request, err);
+    if (e < 0)
+        return e;
+    find_paths(&s);
+    e = sf_record_load(&s.record, err);
+    for (size_t i = 0; i < s.record.n && e == 0; i++)
+        if (!is_mine(&s, &s.record.list[i]))
+            continue;
+        else if (find_device(&s, s.record.list[i].sfnum, name))
+            str_addf(ret_names, "%s%s", ret_names->size ? "," : "", name);
+        else
+            e = error_set(err, ENODEV,
+                          "%s: the scalable function %u is not there any more",
+                          request->pci, s.record.list[i].sfnum);
     end(&s);
     return e;
 }
