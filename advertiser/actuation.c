@@ -184,6 +184,7 @@ static int create_actuator(struct actuation *a, struct error *err)
         .card_dir = s->card_dir,
         .helper_image = s->helper_image,
         .hooks_dir = s->hooks,
+        .devlink = s->devlink,
         .allow = s->allow,
         .fed = a->config.extender != NULL,
         .changed = on_changed,

@@ -174,6 +174,10 @@ static const struct conf_setting settings[] = {
          "may have run to prepare its card before it starts. Default: no "
          "hooks.",
          .metavar = "DIR"),
+    TEXT("devlink", devlink,
+         "With --actuate: the command devlink (of iproute2), by which scalable "
+         "functions of cards are made and a card's firmware is read.",
+         .otherwise = "devlink", .metavar = "COMMAND"),
     SETTING(CONF_LIST, "allow", allow,
             "With --actuate: the rights that pods may ask for beyond those "
             "of every pod: privileged, host-pid, host-ipc, a capability such "

@@ -32,7 +32,8 @@ struct settings {
     int64_t achieved_ms;       /* 0: what pods have is not looked at */
     const char *pod_resources; /* NULL: as settings_kubelet() says */
     const char *actuate;       /* NULL: nothing is started on cards */
-    const char *cluster, *host_runtime, *helper_image, *card_dir, *hooks;
+    const char *cluster, *host_runtime, *helper_image, *card_dir, *hooks,
+        *devlink;
     const char *allow;        /* as in model/pod/rights.h */
     const char *host_devices; /* as in advertiser/hostside/host_side.h */
 };

@@ -102,6 +102,7 @@ int actuator_create(const struct actuator_config *c,
     a->helper_image = copy(c->helper_image);
     a->sysfs = copy(c->sysfs);
     a->hooks_dir = copy(c->hooks_dir);
+    a->devlink = copy(c->devlink);
     a->orphan_grace_ms = c->orphan_grace_ms > 0 ? c->orphan_grace_ms
                                                 : ACT_ORPHAN_GRACE_MS;
     a->sweep_ms = c->sweep_ms > 0 ? c->sweep_ms : ACT_SWEEP_MS;
@@ -180,6 +181,7 @@ void actuator_destroy(struct actuator *a)
     free(a->helper_image);
     free(a->sysfs);
     free(a->hooks_dir);
+    free(a->devlink);
     free(a);
 }
 

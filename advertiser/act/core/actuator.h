@@ -41,7 +41,8 @@ struct actuator_config {
     const char *card_dir; /* on cards: files and logs of pods are below it;
                            * NULL: "/var/lib/biga" */
     const char *helper_image; /* with /biga-card in it, on each card */
-    const char *sysfs;        /* root for SR-IOV; NULL: "/sys" */
+    const char *sysfs;        /* root of a card's functions; NULL: "/sys" */
+    const char *devlink;      /* the command; NULL: "devlink" */
     const char *hooks_dir;    /* the operator's executables; NULL: none */
     const char *allow;        /* what pods may ask for, as in rights.h */
     bool fed; /* nothing is removed as nobody's before actuator_told() */

@@ -6,6 +6,11 @@
 #include "advertiser/act/core/place.h"
 #include "advertiser/act/core/pod_table.h"
 #include "advertiser/act/prep/prep.h"
+#include "lib/base/mem.h"
+#include "lib/io/log.h"
+#include "model/pod/prepare.h"
+
+enum { SF_NAMES_MAX = PREPARE_SFS_MAX * 256 };
 
 /* It runs there, may run there, or is about to, on the card as it is now. */
 static LOCKED bool uses_card(const struct pod_entry *e)
@@ -47,22 +52,42 @@ static void set_configured(struct actuator *a, struct pod_entry *e,
 /* prep.h's keep(): false once the program is to end. */
 static bool keeps(void *ctx)
 {
-    struct actuator *a = ctx;
+    const struct place *at = ctx;
+    struct actuator *a = at->a;
     act_lock(a);
     bool goes_on = !a->stopping;
     act_unlock(a);
     return goes_on;
 }
 
+/* prep.h's knows(): a pod that is not recorded may still run, or be wanted,
+ * until all is known. */
+static bool knows(void *ctx, const char *uid)
+{
+    struct place *at = ctx;
+    act_lock(at->a);
+    bool sure = at->a->fed && at->swept && at->n_spared_running == 0 &&
+                !orphans_run(&at->orphans);
+    bool known = !sure || pod_entry_by_uid(at->a, uid) != NULL;
+    act_unlock(at->a);
+    return known;
+}
+
+static struct prep_config config_of(const struct actuator *a)
+{
+    return (struct prep_config){.sysfs = a->sysfs,
+                                .hooks_dir = a->hooks_dir,
+                                .dir = a->dir,
+                                .devlink = a->devlink};
+}
+
 static void run_prep(struct place *at, const struct prep_request *request,
                      struct machine_result *r, struct error *err)
 {
-    const struct actuator *a = at->a;
-    const struct prep_config config = {
-        .sysfs = a->sysfs, .hooks_dir = a->hooks_dir, .dir = a->dir};
+    const struct prep_config config = config_of(at->a);
     struct prep_outcome outcome = {0};
-    r->e = keeps(at->a) ? prep_run(&config, request, &outcome, err)
-                        : error_set(err, ECANCELED, "the advertiser ends");
+    r->e = keeps(at) ? prep_run(&config, request, &outcome, err)
+                     : error_set(err, ECANCELED, "the advertiser ends");
     if (r->e < 0) {
         r->reason = "PrepareFailed";
     } else if (outcome.reason[0]) {
@@ -81,6 +106,7 @@ static void configure_vfs(struct place *at, const struct prep_request *given,
 {
     struct prep_request request = *given;
     request.hook = NULL;
+    request.sfs = 0;
     hold_lock(&at->vfs);
     set_configured(at->a, e, false);
     request.in_use = in_use(at, e);
@@ -143,27 +169,81 @@ static bool begin_turn(struct place *at, struct machine_result *r,
     return false;
 }
 
+/* Of a pod as it was recorded; its number of virtual functions and its hook
+ * have members of their own there. */
+static void fill_request(struct place *at, const struct act_place *what,
+                         const struct pod_entry *e,
+                         struct prep_request *ret_request)
+{
+    const struct intent *i = e->intent;
+    struct prepare asks = {.sfs = 0};
+    /* what is wrong with it was told when it was wanted */
+    (void)prepare_read(i->spec, i->spec_size, &asks, NULL);
+    *ret_request = (struct prep_request){
+        .card = what->name,
+        .pci = what->pci,
+        .namespace = i->namespace,
+        .pod = i->name,
+        .uid = i->uid,
+        .sfs = i->is_host ? 0 : asks.sfs,
+        .sriov_vfs = i->sriov_vfs,
+        .hook = i->hook,
+        .keep = keeps,
+        .knows = knows,
+        .ctx = at,
+    };
+}
+
 void card_setup_run(struct place *at, const struct act_place *what,
                     struct pod_entry *e, struct machine_result *r,
                     struct error *err)
 {
-    struct prep_request request = {
-        .card = what->name,
-        .pci = what->pci,
-        .namespace = e->intent->namespace,
-        .pod = e->intent->name,
-        .sriov_vfs = e->intent->sriov_vfs,
-        .hook = e->intent->hook,
-        .keep = keeps,
-        .ctx = at->a,
-    };
-    bool asks = request.sriov_vfs >= 0 || request.hook[0];
+    struct prep_request request;
+    fill_request(at, what, e, &request);
+    bool asks = request.sriov_vfs >= 0 || request.sfs > 0 || request.hook[0];
     if (card_is_host(what) || (asks && !begin_turn(at, r, err)))
         return;
     configure_vfs(at, &request, e, r, err);
     request.sriov_vfs = -1; /* it has them */
-    if (r->e == 0 && request.hook[0])
+    if (r->e == 0 && (request.sfs > 0 || request.hook[0]))
         run_prep(at, &request, r, err);
     if (asks)
         end_turn(at);
+}
+
+void card_setup_end(struct place *at, const struct act_place *what,
+                    const struct pod_entry *e)
+{
+    const struct prep_config config = config_of(at->a);
+    struct prep_request request;
+    struct error err;
+    fill_request(at, what, e, &request);
+    if (!card_is_host(what) && request.sfs > 0 &&
+        prep_sfs_end(&config, &request, &err) < 0)
+        log_event(LOG_WARN, "act-functions-left", "place", what->name, "pod",
+                  request.pod, "error", err.text, NULL);
+}
+
+int card_setup_env(struct place *at, const struct act_place *what,
+                   const struct pod_entry *e, struct arena *arena,
+                   struct cri_container_config *container, struct error *err)
+{
+    const struct prep_config config = config_of(at->a);
+    struct prep_request request;
+    cleanup_str struct str names = STR_INIT(SF_NAMES_MAX);
+    fill_request(at, what, e, &request);
+    if (card_is_host(what) || request.sfs == 0)
+        return 0;
+    int r = prep_sfs_names(&config, &request, &names, err);
+    if (r < 0)
+        return r;
+    struct cri_pairs *env = &container->env;
+    struct cri_pair *list = arena_alloc(arena, (env->n + 1) * sizeof *list);
+    if (env->n > 0)
+        memcpy(list, env->list, env->n * sizeof *list);
+    list[env->n] =
+        (struct cri_pair){"BIGA_SCALABLE_FUNCTIONS",
+                          arena_strndup(arena, str_text(&names), names.size)};
+    *env = (struct cri_pairs){list, env->n + 1};
+    return 0;
 }

@@ -1,5 +1,5 @@
-/* card_setup - configures a card before a pod uses it: virtual functions, the
- * operator's hook; who uses the card meanwhile, and who waits for it. */
+/* card_setup - configures a card before a pod uses it: virtual and scalable
+ * functions, the operator's hook; who uses the card meanwhile, and who waits for it. */
 #ifndef BIGA_ADVERTISER_ACT_CORE_CARD_SETUP_H
 #define BIGA_ADVERTISER_ACT_CORE_CARD_SETUP_H
 
@@ -9,6 +9,15 @@
 void card_setup_run(struct place *at, const struct act_place *what,
                     struct pod_entry *e, struct machine_result *r,
                     struct error *err) EXCLUDES(act_state);
+/* Its scalable functions go; what cannot go is logged, and tried again when the
+ * card is configured for another pod. */
+void card_setup_end(struct place *at, const struct act_place *what,
+                    const struct pod_entry *e) EXCLUDES(act_state);
+/* A container is told which they are: BIGA_SCALABLE_FUNCTIONS. */
+int card_setup_env(struct place *at, const struct act_place *what,
+                   const struct pod_entry *e, struct arena *arena,
+                   struct cri_container_config *container, struct error *err)
+    EXCLUDES(act_state);
 /* After each step of a pod: when it does not use the card any more, those that
  * wait for its virtual functions try again. */
 void card_setup_note_use(struct place *at, struct pod_entry *e)

@@ -137,6 +137,9 @@ static void create(struct worker *w, struct pod_entry *e,
     if (r->e == 0)
         r->e = host_devices_find(w->p, e, &sandbox, &config, err);
     if (r->e == 0)
+        r->e = card_setup_env(w->p, &w->c.place, e, &sandbox.arena, &config,
+                              err);
+    if (r->e == 0)
         r->e = cri_create_container(w->c.cri, step->sandbox_id, &config,
                                     &sandbox.cri, CALL_MS, ret_id, err);
 }
@@ -266,6 +269,7 @@ static void do_step(struct worker *w, struct pod_entry *e,
         if (pod_entry_is_helper(e))
             break;
         saved_logs_take(w->p, &w->c, e);
+        card_setup_end(w->p, &w->c.place, e);
         deliver_end(w->p, &w->c, e, r, err);
         break;
     case MACHINE_WAIT:
