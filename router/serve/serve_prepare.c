@@ -95,6 +95,12 @@ int serve_prepare_card(struct job *j, struct error *err)
         .keep = goes_on,
         .ctx = j->call,
     };
+    cleanup_free char *sfs = annotation(j, PREPARE_SFS);
+    if (sfs && strcmp(sfs, "0") != 0 && !card_is_host(p))
+        return job_refuse(j, err, GRPC_INVALID_ARGUMENT, "SpecRefused",
+                          PREPARE_SFS ": is \"%.40s\"; under a kubelet no "
+                                      "scalable functions are made",
+                          sfs);
     int r = read_vfs(j, &request.sriov_vfs, err);
     if (r < 0 || card_is_host(p) || (request.sriov_vfs < 0 && !hook))
         return r;
