@@ -32,6 +32,7 @@ enum {
 
 struct prep_config {
     const char *sysfs;     /* NULL: "/sys" */
+    const char *dev;       /* NULL: "/dev" */
     const char *hooks_dir; /* the operator's executables; NULL: none */
     const char *dir;       /* where hook-CARD and hook-CARD.log (what it wrote)
                             * lie, mode 0700; NULL: nothing is kept (tests) */
