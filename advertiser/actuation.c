@@ -176,6 +176,9 @@ static int make_dir(const char *given, char **ret_dir, struct error *err)
 static int create_actuator(struct actuation *a, struct error *err)
 {
     const struct settings *s = a->config.set;
+    const bool elsewhere = s->fsroot && *s->fsroot;
+    cleanup_free char *sysfs = xasprintf("%s/sys", s->fsroot ? s->fsroot : "");
+    cleanup_free char *dev = xasprintf("%s/dev", s->fsroot ? s->fsroot : "");
     const struct actuator_config config = {
         .dir = a->dir,
         .cluster = s->cluster,
@@ -183,6 +186,8 @@ static int create_actuator(struct actuation *a, struct error *err)
         .boot_id = a->config.boot_id,
         .card_dir = s->card_dir,
         .helper_image = s->helper_image,
+        .sysfs = elsewhere ? sysfs : NULL,
+        .dev = elsewhere ? dev : NULL,
         .hooks_dir = s->hooks,
         .devlink = s->devlink,
         .allow = s->allow,

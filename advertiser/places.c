@@ -32,6 +32,8 @@ static void place_fill(struct act_place *p, const struct device *d,
     memset(p, 0, sizeof *p);
     COPY(p->name, d->id);
     pci_addr_format(&d->pci, p->pci);
+    COPY(p->model, *card->model ? card->model : d->model);
+    COPY(p->serial, d->serial);
     COPY(p->arch, *card->arch ? card->arch : d->arch);
     COPY(p->endpoint, *card->endpoint ? card->endpoint : d->endpoint);
     COPY(p->ca, card->tls_ca);

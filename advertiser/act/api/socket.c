@@ -385,6 +385,16 @@ static void on_flash(struct httpd_request *rq, void *ctx)
     httpd_fail(rq, 400, "%s", err.text);
 }
 
+static void on_hardware(struct httpd_request *rq, void *ctx)
+{
+    char place[ACT_NAME_MAX + 1];
+    if (!take_nothing(rq) || !take_place(ctx, rq, place))
+        return;
+    struct call *c = call_create(ctx, do_hardware);
+    memcpy(c->place, place, sizeof place);
+    call_post(c, rq, place);
+}
+
 static void on_objects(struct httpd_request *rq, void *ctx)
 {
     char place[ACT_NAME_MAX + 1];
@@ -414,6 +424,7 @@ static const struct httpd_route routes[] = {
     {HTTPD_POST, "/v1/cards/:/flash", on_flash, FLASH_BODY_MAX, "flash"},
     {HTTPD_POST, "/v1/cards/:/drain", on_drain, 0, "drain"},
     {HTTPD_POST, "/v1/cards/:/undrain", on_undrain, 0, "undrain"},
+    {HTTPD_GET, "/v1/cards/:/hardware", on_hardware, 0, "hardware"},
     {HTTPD_GET, "/v1/cards/:/objects", on_objects, 0, "objects"},
 };
 

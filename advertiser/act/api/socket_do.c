@@ -96,6 +96,16 @@ void do_flash(struct call *c)
     str_add_c(&c->out, '\n');
 }
 
+void do_hardware(struct call *c)
+{
+    struct hardware hardware;
+    c->result = actuator_hardware(c->s->a, c->place, &hardware, &c->err);
+    if (c->result < 0)
+        return;
+    status_json_hardware(&hardware, &c->out);
+    str_add_c(&c->out, '\n');
+}
+
 void do_exec(struct call *c)
 {
     struct cri_exec exec = {0};

@@ -85,6 +85,7 @@ void do_stop(struct call *c);
 void do_delete(struct call *c);
 void do_drain(struct call *c);
 void do_flash(struct call *c);
+void do_hardware(struct call *c);
 void do_exec(struct call *c);
 void do_stream(struct call *c);
 void do_logs(struct call *c);

@@ -92,6 +92,10 @@ void status_json_place(const struct act_place_status *place, struct str *out)
 {
     add_health(place, out);
     jwrite_text(out, "pci", place->pci);
+    if (place->model[0])
+        jwrite_text(out, "model", place->model);
+    if (place->serial[0])
+        jwrite_text(out, "serial", place->serial);
     jwrite_text(out, "endpoint", place->endpoint);
     jwrite_bool(out, "drained", place->drained);
     jwrite_int(out, "sinceMs", place->since_ms);
@@ -104,6 +108,30 @@ void status_json_place_report(const struct act_place_status *place,
                               struct str *out)
 {
     add_health(place, out);
+    jwrite_end_object(out);
+}
+
+/* What is unknown is null. */
+static void add_known(struct str *out, const char *key, const char *text)
+{
+    jwrite_text_or_null(out, key, text[0] ? text : NULL);
+}
+
+void status_json_hardware(const struct hardware *h, struct str *out)
+{
+    jwrite_object(out, NULL);
+    add_known(out, "driver", h->info.driver);
+    add_known(out, "firmware", h->info.firmware);
+    add_known(out, "firmwareStored", h->info.stored);
+    add_known(out, "psid", h->info.psid);
+    add_known(out, "serial", h->info.serial);
+    add_known(out, "part", h->rshim.part);
+    add_known(out, "chip", h->rshim.info);
+    add_known(out, "mode", h->rshim.mode);
+    add_known(out, "eswitch", h->eswitch);
+    jwrite_int_or_null(out, "sriovVfs", h->vfs);
+    jwrite_int_or_null(out, "sriovVfsMax", h->vfs_max);
+    jwrite_int_or_null(out, "scalableFunctions", h->sfs);
     jwrite_end_object(out);
 }
 

@@ -19,4 +19,6 @@ void status_json_place_report(const struct act_place_status *place,
 
 const char *status_json_container_state(enum cri_container_state state);
 
+void status_json_hardware(const struct hardware *hardware, struct str *out);
+
 #endif

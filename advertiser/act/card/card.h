@@ -37,8 +37,9 @@ struct act_device_set {
 struct act_place {
     char name[ACT_NAME_MAX + 1];
     char pci[PCI_ADDR_TEXT_MAX]; /* "" for the host */
-    char arch[16];               /* as in image manifests; "" unknown */
-    char endpoint[256];          /* "" : no runtime is known: no pod can come to
+    char model[TOPO_TEXT_MAX + 1], serial[TOPO_TEXT_MAX + 1]; /* "" unknown */
+    char arch[16];      /* as in image manifests; "" unknown */
+    char endpoint[256]; /* "" : no runtime is known: no pod can come to
                                   * a card, and what runs there is as lost; the
                                   * host's pods are run by somebody else, and
                                   * count as running when the others of their

@@ -101,6 +101,7 @@ int actuator_create(const struct actuator_config *c,
     a->dirs = (struct pod_dirs){.host = a->dir, .card = a->card_dir};
     a->helper_image = copy(c->helper_image);
     a->sysfs = copy(c->sysfs);
+    a->dev = copy(c->dev);
     a->hooks_dir = copy(c->hooks_dir);
     a->devlink = copy(c->devlink);
     a->orphan_grace_ms = c->orphan_grace_ms > 0 ? c->orphan_grace_ms
@@ -180,6 +181,7 @@ void actuator_destroy(struct actuator *a)
     free(a->card_dir);
     free(a->helper_image);
     free(a->sysfs);
+    free(a->dev);
     free(a->hooks_dir);
     free(a->devlink);
     free(a);

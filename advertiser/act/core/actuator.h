@@ -42,6 +42,7 @@ struct actuator_config {
                            * NULL: "/var/lib/biga" */
     const char *helper_image; /* with /biga-card in it, on each card */
     const char *sysfs;        /* root of a card's functions; NULL: "/sys" */
+    const char *dev;          /* of its devices; NULL: "/dev" */
     const char *devlink;      /* the command; NULL: "devlink" */
     const char *hooks_dir;    /* the operator's executables; NULL: none */
     const char *allow;        /* what pods may ask for, as in rights.h */
@@ -135,6 +136,11 @@ uint64_t actuator_wait(struct actuator *a, uint64_t version, int64_t ms);
  * service again with `drained` false; -EBUSY while it is being flashed. */
 int actuator_drain(struct actuator *a, const char *place, bool drained,
                    struct error *err);
+
+/* What a card is now.  Of a place as actuator_find_place() finds it; -ENOENT,
+ * -EINVAL it is the host.  On the caller's thread, for a few commands. */
+int actuator_hardware(struct actuator *a, const char *place,
+                      struct hardware *ret_hardware, struct error *err);
 
 /* How a card is to be flashed (advertiser/act/flash/flash.h): it is taken out
  * of service, durably, and comes back when it has booted what it was to boot,

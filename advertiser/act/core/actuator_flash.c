@@ -107,6 +107,25 @@ int actuator_flash(struct actuator *a, const char *place,
     return e;
 }
 
+int actuator_hardware(struct actuator *a, const char *place,
+                      struct hardware *ret_hardware, struct error *err)
+{
+    const struct prep_config config = {
+        .sysfs = a->sysfs, .dev = a->dev, .devlink = a->devlink};
+    char pci[PCI_ADDR_TEXT_MAX] = "";
+    act_lock(a);
+    const struct place *p = place_find(a, place);
+    if (p && p->present)
+        memcpy(pci, p->desc.pci, sizeof pci);
+    act_unlock(a);
+    if (!p)
+        return error_set(err, ENOENT, "%s: there is no such place", place);
+    if (!pci[0])
+        return error_set(err, EINVAL, "%s: is no card", place);
+    hardware_look(&config, pci, ret_hardware);
+    return 0;
+}
+
 /* --- from start to end ---------------------------------------------------- */
 
 static LOCKED void take_out(void *ctx, const char *card)

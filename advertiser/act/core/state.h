@@ -131,7 +131,7 @@ struct actuator {
     /* as configured */
     char *dir, *cluster, *node, *boot_id, *card_dir, *helper_image;
     struct pod_dirs dirs; /* dir and card_dir */
-    char *sysfs, *hooks_dir, *devlink;
+    char *sysfs, *dev, *hooks_dir, *devlink;
     struct rights rights;
     struct host_side *host LOCKED_BY; /* NULL: not known yet */
     int64_t orphan_grace_ms, probe_ms, lost_ms, sweep_ms, destroy_ms;

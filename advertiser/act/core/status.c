@@ -152,6 +152,8 @@ void status_fill_place(struct place *p, struct act_place_status *v)
     put(v->pci, sizeof v->pci, p->desc.pci);
     put(v->endpoint, sizeof v->endpoint, p->desc.endpoint);
     put(v->runtime, sizeof v->runtime, p->runtime);
+    put(v->model, sizeof v->model, p->desc.model);
+    put(v->serial, sizeof v->serial, p->desc.serial);
     for (size_t i = 0; i < p->desc.n_sets; i++) /* they fit: the card file */
         (void)device_sets_add(&v->devices, p->desc.sets[i].name,
                               strlen(p->desc.sets[i].name));

@@ -10,6 +10,7 @@
 #include "advertiser/act/card/health.h"
 #include "advertiser/act/flash/flasher.h"
 #include "advertiser/act/pod/pod.h"
+#include "advertiser/act/prep/hardware.h"
 #include "advertiser/cri/cri.h"
 #include "model/topo/card_rights.h"
 
@@ -25,6 +26,7 @@ struct act_place_status {
     char runtime[CRI_TEXT_MAX]; /* "containerd 1.6.20", "" not known yet */
     int64_t since_ms;           /* how long it has been in that health */
     uint32_t n_pods;
+    char model[TOPO_TEXT_MAX + 1], serial[TOPO_TEXT_MAX + 1]; /* "" unknown */
     struct flasher_view flash;
 };
 

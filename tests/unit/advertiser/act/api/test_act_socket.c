@@ -275,6 +275,17 @@ Test(act_socket, says_where_a_command_in_a_host_pod_is_streamed)
            "there is no pod ns/r");
 }
 
+Test(act_socket, what_a_card_is_is_shown)
+{
+    expect("GET", "/v1/cards/0000:17:00.0/hardware", NULL, 200,
+           "{\"driver\":\"d\",\"firmware\":\"1.2\",\"firmwareStored\":null,"
+           "\"psid\":null,\"serial\":null,\"part\":null,\"chip\":null,"
+           "\"mode\":null,\"eswitch\":null,\"sriovVfs\":4,"
+           "\"sriovVfsMax\":null,\"scalableFunctions\":0}");
+    expect("GET", "/v1/cards/host/hardware", NULL, 400, "is no card");
+    expect("GET", "/v1/cards/card-9/hardware", NULL, 404, "there is no card");
+}
+
 Test(act_socket, cards_are_flashed)
 {
     static const char path[] = "/v1/cards/0000:17:00.0/flash";
@@ -289,8 +300,7 @@ Test(act_socket, cards_are_flashed)
            202, "\"message\":\"/b 12 v 7000 1\"");
     expect("POST", path, "{}", 400, "bfb: required member missing");
     expect("POST", path, "{\"bfb\":\"/a\",\"x\":1}", 400, "x");
-    expect("POST", path, "{\"bfb\":\"/a\",\"timeout\":21601}", 400,
-           "timeout");
+    expect("POST", path, "{\"bfb\":\"/a\",\"timeout\":21601}", 400, "timeout");
     expect("POST", path, "[", 400, "");
     expect("POST", "/v1/cards/card-9/flash", "{\"bfb\":\"/a\"}", 404,
            "there is no card");
