@@ -58,8 +58,8 @@ const struct verb verbs[] = {
     {"pods", "", "the pods on this host and its cards, and their states", 0, 0,
      verb_pods, VERB_LOCAL " json namespace", NAMED_NONE},
     {"card", "COMMAND [CARD]…",
-     "this host's cards: ps, ps CARD, drain CARD, undrain CARD, flash CARD, "
-     "objects CARD, logs CARD POD, exec CARD POD -- COMMAND…",
+     "this host's cards: ps, ps CARD, show CARD, drain CARD, undrain CARD, "
+     "flash CARD, objects CARD, logs CARD POD, exec CARD POD -- COMMAND…",
      1, VERB_ARGS_MAX, verb_card,
      VERB_LOCAL " json namespace container follow limit-bytes exec-timeout "
                 "bfb sha256 expect timeout force",

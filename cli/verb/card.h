@@ -4,6 +4,6 @@
 
 #include "cli/base/cli.h"
 
-verb_f verb_card_flash; /* CARD */
+verb_f verb_card_flash, verb_card_show; /* CARD */
 
 #endif

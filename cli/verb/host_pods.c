@@ -336,6 +336,7 @@ int verb_card(struct cli *c, int argc, char **argv)
     } commands[] = {
         {"ps", "", 0, 0, verb_card_ps, VERB_LOCAL " json", 0},
         {"ps", " [CARD]", 1, 1, verb_card_ps, VERB_LOCAL " json namespace", 0},
+        {"show", " CARD", 1, 1, verb_card_show, VERB_LOCAL " json", 0},
         {"drain", " CARD", 1, 1, verb_card_drain, VERB_LOCAL " json", 0},
         {"undrain", " CARD", 1, 1, verb_card_undrain, VERB_LOCAL " json", 0},
         {"flash", " CARD --bfb FILE", 1, 1, verb_card_flash,

@@ -69,6 +69,12 @@ echo "\$*" >ssh
 if [ -e booting ]; then rm booting; exit 255; fi
 cat card
 EOF
+cat >"$dir/tools/devlink" <<EOF
+#!/bin/sh
+[ "\$2 \$3" = "dev info" ] || { echo "kernel answers: No such device" >&2; exit 1; }
+echo '{"info":{"pci/0000:01:00.0":{"driver":"mlx5_core","serial_number":"MT1",
+"versions":{"running":{"fw.version":"24.35.1"},"stored":{"fw.version":"24.40.9"}}}}}'
+EOF
 chmod 755 "$dir"/tools/* "$dir/hooks/flash-bfb"
 image=$dir/$os.bfb
 echo "$os" >"$image"
@@ -85,7 +91,7 @@ answers() { biga card ps >/dev/null 2>&1; }
 advertise() {
     "$BUILD/biga-advertiser" --server "http://127.0.0.1:$publish" --node h \
         --hostfile "$dir/h.host" --heartbeat 1s --actuate "$act" \
-        --hooks "$dir/hooks" 2>>"$dir/advertiser.log" &
+        --hooks "$dir/hooks" --devlink "$dir/tools/devlink" 2>>"$dir/advertiser.log" &
     advertiser=$!
     pids+=("$advertiser")
     until_true answers
@@ -93,6 +99,15 @@ advertise() {
 advertise
 until_true is_chosen
 ok $? "the card is chosen"
+
+biga card show "$card" >"$dir/show.log" 2>&1
+grep -qx 'firmware     24.35.1, 24.40.9 after a reset' "$dir/show.log" &&
+    grep -qx 'serial       MT1' "$dir/show.log" &&
+    grep -qx 'mode         unknown' "$dir/show.log" &&
+    grep -qx 'pods         none' "$dir/show.log"
+ok $? "it is shown, and what is unknown says so"
+says '"firmware":"24.35.1".*"mode":null' biga card show --json "$card"
+ok $? "so it is as JSON"
 
 # --- all is well ---------------------------------------------------------------
 
@@ -172,7 +187,8 @@ advertise
 wait "$flashing"
 [ $? = 1 ] && told "FlashInterrupted: .*$os.bfb"
 ok $? "a reboot in the middle is told to who waits for the flash"
-says "^$card .*FlashInterrupted" biga card ps
+says "^$card .*FlashInterrupted" biga card ps &&
+    says "^flash +failed: FlashInterrupted" biga card show "$card"
 ok $? "and to who looks"
 until_true is_not_chosen
 ok $? "the card is not chosen"
