@@ -101,13 +101,14 @@ char *fakedevlink_get(const struct fakedevlink *d, const char *name)
 
 void fakedevlink_init(struct fakedevlink *d, const char *dir)
 {
-    static const char *const dirs[] = {"",
-                                       "ports",
-                                       "sys",
-                                       "sys/bus",
-                                       "sys/bus/pci",
-                                       "sys/bus/pci/devices",
-                                       "sys/bus/pci/devices/" FAKEDEVLINK_PCI};
+    static const char *const dirs[] = {
+        "",
+        "ports",
+        "sys",
+        "sys/bus",
+        "sys/bus/pci",
+        "sys/bus/pci/devices",
+        ("sys/bus/pci/devices/" FAKEDEVLINK_PCI)};
     d->dir = xstrdup(dir);
     d->command = path_of(d, "devlink");
     d->sysfs = path_of(d, "sys");
