@@ -194,6 +194,24 @@ static void fill_request(struct place *at, const struct act_place *what,
     };
 }
 
+/* A pod that was left there comes after that: its hook would wait for the one
+ * that flashes, and end it when it has had as long as any. */
+static bool is_flashed(struct place *at, const struct act_place *what,
+                       struct machine_result *r, struct error *err)
+{
+    struct flasher_view v;
+    if (card_is_host(what) || !at->a->flasher)
+        return false;
+    flasher_look(at->a->flasher, what->name, &v);
+    if (v.state != FLASHER_RUNNING)
+        return false;
+    r->e = error_set(err, EBUSY, "%s is being flashed: see biga card show %s",
+                     what->name, what->name);
+    r->reason = "WaitsForCard";
+    r->waits = true;
+    return true;
+}
+
 void card_setup_run(struct place *at, const struct act_place *what,
                     struct pod_entry *e, struct machine_result *r,
                     struct error *err)
@@ -201,6 +219,8 @@ void card_setup_run(struct place *at, const struct act_place *what,
     struct prep_request request;
     fill_request(at, what, e, &request);
     bool asks = request.sriov_vfs >= 0 || request.sfs > 0 || request.hook[0];
+    if (is_flashed(at, what, r, err))
+        return;
     if (card_is_host(what) || (asks && !begin_turn(at, r, err)))
         return;
     configure_vfs(at, &request, e, r, err);

@@ -252,22 +252,34 @@ bool flasher_is_drained(struct flasher *f, const char *card)
     return c && c->drained;
 }
 
-int flasher_clear(struct flasher *f, const char *card, struct error *err)
+static int check_clear(struct flasher *f, const char *card, bool *ret_out,
+                       struct error *err)
 {
     hold_lock(&f->lock);
-    struct card *c = find_locked(f, card);
-    if (!c || c->view.state == FLASHER_NONE)
-        return 0;
-    if (c->view.state == FLASHER_RUNNING)
+    const struct card *c = find_locked(f, card);
+    *ret_out = c && c->out;
+    if (c && c->view.state == FLASHER_RUNNING)
         return error_set(err, EBUSY,
                          "%s: is being flashed (%s, %d %%): wait for its end",
                          card, c->view.phase, c->view.percent);
-    int e = c->out ? flash_record_remove(f->config.dir, card, err) : 0;
-    if (e == 0) {
+    return 0;
+}
+
+int flasher_clear(struct flasher *f, const char *card, struct error *err)
+{
+    bool out = false;
+    int e = check_clear(f, card, &out, err);
+    if (e == 0 && out) /* without the lock: who looks does not wait for it */
+        e = flash_record_remove(f->config.dir, card, err);
+    if (e < 0)
+        return e;
+    hold_lock(&f->lock);
+    struct card *c = find_locked(f, card);
+    if (c && c->view.state != FLASHER_RUNNING) {
         end_locked(c, FLASHER_NONE, "", "");
         c->drained = false;
     }
-    return e;
+    return 0;
 }
 
 /* --- from start to end ---------------------------------------------------- */

@@ -59,6 +59,7 @@ int flasher_begin(struct flasher *f, const struct flash_ask *ask,
  * down of it is removed; -EBUSY while it is being flashed. */
 void flasher_drained(struct flasher *f, const char *card);
 bool flasher_is_drained(struct flasher *f, const char *card);
+/* Not beside flasher_begin(). */
 int flasher_clear(struct flasher *f, const char *card, struct error *err);
 
 #endif

@@ -400,6 +400,31 @@ Test(act_flash, does_not_begin_where_pods_run)
     end();
 }
 
+Test(act_flash, pods_that_were_left_there_come_after_it)
+{
+    struct act_pod_status v = {0};
+    struct error err = {0};
+    begin();
+    put_hook(UNTIL_GO BOOTS);
+    cardserver_freeze(r.cards[0], true);
+    cr_assert(actrig_becomes(&r, 0, ACT_LOST));
+    cr_assert_eq(actrig_want(&r, "p", CARD), 0);
+    cr_assert_eq(flash_as((struct act_flash){.force = true}, &err), 0);
+    wait_for("begun");
+    cardserver_freeze(r.cards[0], false);
+    for (int64_t until = clock_ms() + 20000;
+         clock_ms() < until && strcmp(v.reason, "WaitsForCard") != 0;) {
+        actrig_step(&r, 10);
+        cr_assert_eq(actuator_find(r.a, "lab", "p", &v), 0);
+    }
+    cr_expect_str_eq(v.reason, "WaitsForCard", "%s: %s", v.reason, v.message);
+    cr_expect(strstr(v.message, "is being flashed"), "%s", v.message);
+    make("go");
+    cr_expect_eq(wait_end().state, FLASHER_DONE, "%s", view().message);
+    cr_expect(actrig_reach(&r, "p", ACT_RUNNING));
+    end();
+}
+
 Test(act_flash, says_what_is_wrong_with_what_is_asked)
 {
     static const struct {
