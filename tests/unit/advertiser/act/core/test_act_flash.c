@@ -369,8 +369,8 @@ Test(act_flash, is_interrupted_by_a_reboot_of_the_host)
 Test(act_flash, a_record_that_cannot_be_read_keeps_the_card_out)
 {
     static const char *const texts[] = {"", "{", "{\"drained\":false}",
-                                        "{\"drained\":false,\"reason\":\"\","
-                                        "\"message\":\"\"}"};
+                                        ("{\"drained\":false,\"reason\":\"\","
+                                         "\"message\":\"\"}")};
     struct error err = {0};
     begin();
     cleanup_free char *path = in_rig("state/flash-" CARD);
