@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "advertiser/act/core/actuator_private.h"
-#include "advertiser/act/core/allowance.h"
+#include "advertiser/act/core/card_devices.h"
 #include "advertiser/act/core/events.h"
 #include "advertiser/act/core/gone_places.h"
 #include "advertiser/act/core/leftover_dirs.h"
@@ -348,7 +348,7 @@ static int check_spec(struct actuator *a, const struct act_pod *pod,
         return e == -ENOENT ? -ENODATA : -EINVAL;
     return is_run_elsewhere(a, pod->place)
                ? 0
-               : allowance_check(a, pod->place, spec, err);
+               : card_devices_check(a, pod->place, spec, err);
 }
 
 static LOCKED int refuse_drained(const struct place *p, struct error *err)

@@ -1,5 +1,6 @@
 /* card_devices - sets of a card's devices: which pods have them, as many as the
- * card file lets, and which device nodes they are on the card. */
+ * card file lets, which device nodes they are on the card, and what else they
+ * let pods have. */
 #ifndef BIGA_ADVERTISER_ACT_CORE_CARD_DEVICES_H
 #define BIGA_ADVERTISER_ACT_CORE_CARD_DEVICES_H
 
@@ -25,6 +26,18 @@ void card_devices_find(struct place *at, const struct connection *c,
                        const struct pod_entry *e, struct arena *arena,
                        struct cri_container_config *config,
                        struct machine_result *r, struct error *err)
+    EXCLUDES(act_state);
+
+/* May a pod ask for the rights and huge pages that it asks for there, by --allow
+ * or by its sets?  -EPERM names what it may not, and what would allow it. */
+int card_devices_check(struct actuator *a, const char *place,
+                       const struct podspec *spec, struct error *err)
+    EXCLUDES(act_state);
+/* Limit the huge pages of the pod's `unit`th container to what it asks for, of
+ * all sizes that the card file gives to anybody there. */
+void card_devices_limit(struct place *at, const struct podspec *spec,
+                        size_t unit, struct arena *arena,
+                        struct cri_container_config *config)
     EXCLUDES(act_state);
 
 #endif

@@ -153,6 +153,7 @@ static void add_mounts(const struct actuator *a, const struct pod_entry *e,
                                        .host_path = a->dirs.card};
         list[n++] = (struct cri_mount){.container_path = ACT_MEMORY_HELPER,
                                        .host_path = ACT_MEMORY_DIR};
+        /* file systems below it can be written: folders of huge pages */
         list[n++] = (struct cri_mount){.container_path = ACT_DEV_HELPER,
                                        .host_path = "/dev",
                                        .read_only = true};

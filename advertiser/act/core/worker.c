@@ -8,7 +8,6 @@
 
 #include "advertiser/act/card/connection.h"
 #include "advertiser/act/card/labels.h"
-#include "advertiser/act/core/allowance.h"
 #include "advertiser/act/core/card_devices.h"
 #include "advertiser/act/core/card_setup.h"
 #include "advertiser/act/core/config.h"
@@ -131,7 +130,7 @@ static void create(struct worker *w, struct pod_entry *e,
     config_container(w->p->a, e, step->unit, step->attempt, &sandbox, &config);
     r->e = own_address(w, &config, own, err);
     config_set_peer(&config, own, &sandbox);
-    allowance_limit(w->p, e->spec, step->unit, &sandbox.arena, &config);
+    card_devices_limit(w->p, e->spec, step->unit, &sandbox.arena, &config);
     if (r->e == 0)
         card_devices_find(w->p, &w->c, e, &sandbox.arena, &config, r, err);
     if (r->e == 0)
@@ -200,7 +199,7 @@ static void prepare(struct worker *w, struct pod_entry *e,
     if (pod_entry_is_helper(e))
         return;
     /* checked when it was wanted, but the operator may have allowed more then */
-    r->e = allowance_check(w->p->a, e->intent->place, e->spec, err);
+    r->e = card_devices_check(w->p->a, e->intent->place, e->spec, err);
     if (r->e < 0) {
         r->permanent = true;
         r->reason = "NotAllowed";

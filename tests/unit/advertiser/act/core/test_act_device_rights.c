@@ -75,28 +75,28 @@ static void expect_refusal(const char *sets, const char *asks, const char *text)
     actrig_fini(&r);
 }
 
-TestSuite(act_allowance, .init = virtual_begin, .fini = virtual_end,
+TestSuite(act_device_rights, .init = virtual_begin, .fini = virtual_end,
           .timeout = 180);
 
-Test(act_allowance, a_set_lets_memory_be_locked)
+Test(act_device_rights, a_set_lets_memory_be_locked)
 {
     expect_given("rdma", LOCK, "",
                  "capability IPC_LOCK\nhugepages 2MB 0\nhugepages 1GB 0\n");
 }
 
 /* Who does not ask gets none, and no huge pages. */
-Test(act_allowance, nothing_is_given_unasked)
+Test(act_device_rights, nothing_is_given_unasked)
 {
     expect_given("rdma,snap", "", "", "hugepages 2MB 0\nhugepages 1GB 0\n");
 }
 
-Test(act_allowance, other_sets_do_not)
+Test(act_device_rights, other_sets_do_not)
 {
     expect_refusal("snap", LOCK, "would have to give --allow IPC_LOCK");
     expect_refusal("", LOCK, "would have to give --allow IPC_LOCK");
 }
 
-Test(act_allowance, nor_is_any_other_capability_let)
+Test(act_device_rights, nor_is_any_other_capability_let)
 {
     expect_refusal("rdma",
                    "\"securityContext\":{\"capabilities\":{\"add\":["
@@ -106,7 +106,7 @@ Test(act_allowance, nor_is_any_other_capability_let)
                    "would have to give --allow privileged");
 }
 
-Test(act_allowance, sets_give_huge_pages_together)
+Test(act_device_rights, sets_give_huge_pages_together)
 {
     expect_given("snap", HUGE("16Mi"), "",
                  "hugepages 2MB 16777216\nhugepages 1GB 0\n");
@@ -114,7 +114,7 @@ Test(act_allowance, sets_give_huge_pages_together)
                  "hugepages 2MB 25165824\nhugepages 1GB 0\n");
 }
 
-Test(act_allowance, and_no_more)
+Test(act_device_rights, and_no_more)
 {
     expect_refusal("snap", HUGE("18Mi"),
                    "18432 KiB of hugepages-2Mi, and may have 16384 KiB by the "
@@ -125,7 +125,7 @@ Test(act_allowance, and_no_more)
                    "1048576 KiB of hugepages-1Gi, and may have 0 KiB");
 }
 
-Test(act_allowance, volumes_are_of_the_cards_hugetlbfs)
+Test(act_device_rights, volumes_are_of_the_cards_hugetlbfs)
 {
     expect_given("snap",
                  HUGE("4Mi") "\"volumeMounts\":[{\"name\":\"v\","
