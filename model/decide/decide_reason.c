@@ -301,6 +301,19 @@ static void explain_book(const struct node_state *state,
                   "the node's biga-advertiser without --claims");
 }
 
+/* What operators would have to let pods have; false: it is not about that. */
+static bool explain_allowed(enum reason reason, const struct node_state *state,
+                            const struct demand *demand, struct str *out)
+{
+    if (reason == REASON_NO_DEVICES)
+        decide_explain_devices(state, demand, out);
+    else if (reason == REASON_NO_RIGHTS)
+        decide_explain_rights(state, demand, out);
+    else
+        return false;
+    return true;
+}
+
 static void explain_never(enum reason reason, const struct node_state *state,
                           const struct demand *demand, struct str *out)
 {
@@ -324,12 +337,6 @@ static void explain_never(enum reason reason, const struct node_state *state,
                        count_bits(of_arch) == 1 ? "is" : "are", demand->arch);
         decide_add_shortage(out, count_bits(of_arch), shape->n_cards, what,
                             demand->cards);
-        break;
-    case REASON_NO_DEVICES:
-        decide_explain_devices(state, demand, out);
-        break;
-    case REASON_NO_RIGHTS:
-        decide_explain_rights(state, demand, out);
         break;
     case REASON_NO_RUNTIME:
         decide_add_shortage(
@@ -582,7 +589,8 @@ void reason_explain(enum reason reason, const struct node_state *state,
         explain_busy(reason, state, demand, out);
         break;
     default:
-        explain_never(reason, state, demand, out);
+        if (!explain_allowed(reason, state, demand, out))
+            explain_never(reason, state, demand, out);
         break;
     }
 }

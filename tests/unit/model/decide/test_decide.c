@@ -220,6 +220,16 @@ Test(decide, reasons_that_no_preemption_helps)
                   "name them under \"devices\" in the card file of its "
                   "biga-advertiser, which has to run the pods itself");
     h.demand.devices.text[0] = '\0';
+    for (enum reason r = REASON_UNKNOWN_NODE; r <= REASON_PAIR_CARDS; r++)
+        cr_assert(!reason_resolvable(r));
+    host_fini(&h);
+}
+
+/* Only of applied pods, and where the node tells its rights. */
+Test(decide, rights_are_what_the_cards_node_lets_pods_have)
+{
+    struct host h;
+    host_init(&h, 8);
     h.shape->told = 0xff;
     h.shape->rights[0] = CARD_RIGHTS_IPC_LOCK;
     h.demand.rights = CARD_RIGHTS_IPC_LOCK | CARD_RIGHTS_HOST_PID;
@@ -235,10 +245,21 @@ Test(decide, reasons_that_no_preemption_helps)
                   "needed; the operator of the node would have to start its "
                   "biga-advertiser with --allow IPC_LOCK, or give IPC_LOCK by "
                   "one of the pod's sets of devices");
-    h.demand.rights = 0;
+    cr_expect_eq(ask(&h, 1, 0), REASON_NONE);
+    cr_expect_eq(h.choice.cards, 1u);
+    h.shape->rights[3] = CARD_RIGHTS_SET_LOCKS(1);
+    memcpy(h.shape->devices[3].text, "rdma snap", sizeof "rdma snap");
+    memcpy(h.demand.devices.text, "rdma", sizeof "rdma");
+    cr_expect_eq(ask(&h, 1, 0), REASON_NO_RIGHTS, "its set does not");
+    memcpy(h.demand.devices.text, "snap", sizeof "snap");
+    cr_expect_eq(ask(&h, 1, 0), REASON_NONE);
+    cr_expect_eq(h.choice.cards, 1u << 3);
+    h.demand.devices.text[0] = '\0';
+    h.shape->told = 0x7f;
+    cr_expect_eq(ask(&h, 2, 0), REASON_NONE, "the last one does not tell");
+    h.shape->told = 0xff;
     h.demand.runs = 0;
-    for (enum reason r = REASON_UNKNOWN_NODE; r <= REASON_PAIR_CARDS; r++)
-        cr_assert(!reason_resolvable(r));
+    cr_expect_eq(ask(&h, 8, 0), REASON_NONE, "others run it");
     host_fini(&h);
 }
 
