@@ -237,6 +237,10 @@ def test_rights(t, node):
         node.wait_state(["c1"], "running")
         assert not int(said(node, "c1")[-1].split()[1], 16) & lock
         end(node, "c0", "c1")
+    with t.check("and one whose sets do not let it is not placed"):
+        rights("c2", "snap", ["IPC_LOCK"])
+        reason(node, "c2", "NoPlace", "lets pods have the rights IPC_LOCK")
+        end(node, "c2")
 
 
 def has_hugetlb(card):
