@@ -59,6 +59,24 @@ int sim_publish(struct writer *w, const char *node, unsigned n_cards,
     return result;
 }
 
+int sim_publish_topo(struct writer *w, const struct topo *topo)
+{
+    const struct slice_epoch epoch = {.boot_id = "boot", .generation = 1};
+    int result = 0;
+    for (size_t i = 0; i < slice_count(topo) && result == 0; i++) {
+        cleanup_str struct str json = STR_INIT(SLICE_BODY_MAX);
+        char name[SLICE_NAME_MAX + 1];
+        slice_encode(topo, &epoch, i, &json);
+        slice_name(topo_node(topo), i, name);
+        struct writer_op op = {.kind = WRITER_PUT_SLICE,
+                               .name = name,
+                               .body = json.data,
+                               .body_size = json.size};
+        result = writer_run(w, &op);
+    }
+    return result;
+}
+
 int sim_publish_one(struct writer *w, const char *node, const char *boot_id,
                     int64_t generation, size_t index)
 {

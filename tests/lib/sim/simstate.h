@@ -21,6 +21,8 @@ char *sim_slice(const char *node, unsigned n_cards, const char *boot_id,
 /* Publish all slices of a simhost; the first result that is not 0. */
 int sim_publish(struct writer *w, const char *node, unsigned n_cards,
                 const char *boot_id, int64_t generation);
+/* Any topology, as what its node says first; the result. */
+int sim_publish_topo(struct writer *w, const struct topo *topo);
 /* One slice of a host that needs SIM_SLICES of them; the result. */
 enum { SIM_SLICES = 3 };
 int sim_publish_one(struct writer *w, const char *node, const char *boot_id,

@@ -109,6 +109,31 @@ Test(read, shows_nodes)
     expect_body("node \\\"none\\\" has not published");
 }
 
+/* A board has NICs behind its switches, and two without RDMA. */
+Test(read, counts_compute_nics)
+{
+    cleanup_with(topo) struct topo *board = simhost_board("b0", 1, 1);
+    size_t nics = topo_count(board, DEVICE_NIC, NULL);
+    size_t considered[TOPO_KIND_MAX];
+    size_t total = topo_considered(board, DEVICE_NIC, considered);
+    struct demand d = sim_need(sim_pod("h", ROLE_HOST, "", 0), 1, 1);
+    struct error err;
+    d.gpus = d.pair_gpus = d.nics = d.pair_nics = 2;
+    cr_assert_eq(sim_publish_topo(x.app.writer, board), 0);
+    cr_assert_eq(sim_bind(x.app.writer, &d, "b0", NULL, &err), 0, "%s",
+                 err.text);
+    cr_assert_eq(get("/v1/nodes"), 200);
+    cleanup_with(json) cJSON *json = parsed();
+    const cJSON *b0 = cJSON_GetArrayItem(at(json, "items"), 0);
+    const cJSON *counts = at(b0, "computeNics");
+    cr_assert_lt(total, nics);
+    cr_expect_eq(at(b0, "nics")->valueint, (int)nics);
+    cr_expect_eq(at(counts, "total")->valueint, (int)total);
+    cr_expect_eq(at(counts, "free")->valueint, (int)total - 2);
+    cr_assert_eq(get("/v1/allocations"), 200);
+    expect_body("\"nics\":[{\"id\":\"nic-");
+}
+
 Test(read, shows_claims_of_others)
 {
     cleanup_with(claim_use) struct claim_use *c = claim_use_create("team", "c",
