@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "extender/judge/schedule.h"
+#include "lib/base/bits.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 
@@ -147,11 +148,6 @@ static bool place_job(struct chooser *c, const struct snapshot *s,
 }
 
 /* --- the others: devices of a node -------------------------------------- */
-
-static unsigned count_bits(unsigned bits)
-{
-    return (unsigned)__builtin_popcount(bits);
-}
 
 static uint16_t lowest_bits(unsigned from, unsigned n)
 {

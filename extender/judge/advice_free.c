@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "lib/base/bits.h"
 #include "lib/base/mem.h"
 
 enum {
@@ -12,11 +13,6 @@ enum {
     AMOUNT_BITS = 29,
     AMOUNT_MAX = 1 << 25, /* of one card: 16 of them fit */
 };
-
-static unsigned count_bits(unsigned bits)
-{
-    return (unsigned)__builtin_popcount(bits);
-}
 
 /* What each card must have: one of each when nothing is stated. */
 static void need_of(const struct demand *d, uint32_t *ret_cores,

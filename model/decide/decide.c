@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "lib/base/bits.h"
 #include "lib/base/hash.h"
 #include "model/decide/decide_search.h"
 
@@ -22,11 +23,6 @@ struct rank {
     uint64_t cores;
     uint16_t cards;
 };
-
-static unsigned count_bits(unsigned bits)
-{
-    return (unsigned)__builtin_popcount(bits);
-}
 
 /* --- what is asked ------------------------------------------------------ */
 

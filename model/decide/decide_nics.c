@@ -2,12 +2,8 @@
  * a card where the pair has no GPU. */
 #include <string.h>
 
+#include "lib/base/bits.h"
 #include "model/decide/decide_search.h"
-
-static unsigned count_bits(unsigned bits)
-{
-    return (unsigned)__builtin_popcount(bits);
-}
 
 uint16_t decide_nics_free(const struct node_state *state)
 {

@@ -3,13 +3,9 @@
 
 #include <string.h>
 
+#include "lib/base/bits.h"
 #include "lib/base/mem.h"
 #include "model/decide/decide_private.h"
-
-static unsigned count_bits(unsigned bits)
-{
-    return (unsigned)__builtin_popcount(bits);
-}
 
 const char *reason_word(enum reason reason)
 {

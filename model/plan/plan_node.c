@@ -1,6 +1,7 @@
 /* What one node holds of one shape. */
 #include <string.h>
 
+#include "lib/base/bits.h"
 #include "model/plan/plan_private.h"
 
 /* --- bounds ------------------------------------------------------------- */
@@ -8,11 +9,6 @@
 static uint32_t least(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
-}
-
-static uint32_t count_bits(unsigned bits)
-{
-    return (uint32_t)__builtin_popcount(bits);
 }
 
 /* How many pairs one card can serve. */
