@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "extender/judge/schedule.h"
-#include "lib/base/bits.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
+#include "model/decide/bits.h"
 
 enum {
     BEST = 16,               /* as many as the filter answers with */

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "lib/base/bits.h"
 #include "lib/base/mem.h"
+#include "model/decide/bits.h"
 
 enum {
     /* A sum over cards is one number: cards, cores, MiB, from the highest

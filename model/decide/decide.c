@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "lib/base/bits.h"
 #include "lib/base/hash.h"
+#include "model/decide/bits.h"
 #include "model/decide/decide_search.h"
 
 enum {

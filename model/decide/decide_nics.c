@@ -2,7 +2,7 @@
  * a card where the pair has no GPU. */
 #include <string.h>
 
-#include "lib/base/bits.h"
+#include "model/decide/bits.h"
 #include "model/decide/decide_search.h"
 
 uint16_t decide_nics_free(const struct node_state *state)

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "lib/base/bits.h"
 #include "lib/base/mem.h"
+#include "model/decide/bits.h"
 #include "model/decide/decide_private.h"
 
 const char *reason_word(enum reason reason)

@@ -1,7 +1,7 @@
 /* What one node holds of one shape. */
 #include <string.h>
 
-#include "lib/base/bits.h"
+#include "model/decide/bits.h"
 #include "model/plan/plan_private.h"
 
 /* --- bounds ------------------------------------------------------------- */
