@@ -40,7 +40,8 @@ void drarig_close(struct drarig *r);
 int drarig_look_up(void *ctx, const char *namespace, const char *name,
                    struct str *ret_json, struct error *err);
 /* There is a claim now, with that UID, for the cards "a,b,…" (requests r0, r1,
- * …), of which "a*2" is a share with 2 cores (of 8); cards "": not allocated; uid NULL: it is gone. */
+ * …), of which "a*2" is a share with 2 cores (of 8); cards "": not allocated; uid
+ * NULL: it is gone. */
 void drarig_claim(struct drarig *r, const char *name, const char *uid,
                   const char *cards);
 /* Any text as it. */
