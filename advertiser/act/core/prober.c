@@ -1,5 +1,5 @@
 /* The thread of a place: probes it and lists what is there. */
-#include "advertiser/act/core/prober.h"
+#include "advertiser/act/core/place_threads.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,6 @@
 #include "advertiser/act/core/place.h"
 #include "advertiser/act/core/pod_table.h"
 #include "advertiser/act/core/threads.h"
-#include "advertiser/act/core/worker.h"
 #include "advertiser/act/machine/inventory.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"

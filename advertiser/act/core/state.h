@@ -5,8 +5,8 @@
  * write or a wait.  Functions that need it say so with REQUIRES(act_state), and
  * clang checks them; those that release it for a while, so that what was read
  * before may have changed, say that in a comment.  A place has a thread that
- * probes it and lists what is there (prober.h), and up to PLACE_WORKERS others
- * while there is something to do (worker.h), each with a connection of its own,
+ * probes it and lists what is there (prober.c), and up to PLACE_WORKERS others
+ * while there is something to do (worker.c), each with a connection of its own,
  * so that a slow call never looks like a card that does not answer. */
 #ifndef BIGA_ADVERTISER_ACT_CORE_STATE_H
 #define BIGA_ADVERTISER_ACT_CORE_STATE_H

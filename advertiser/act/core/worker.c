@@ -1,6 +1,6 @@
 /* Carries out the steps that the machine of each pod asks for, and removes
  * orphans. */
-#include "advertiser/act/core/worker.h"
+#include "advertiser/act/core/place_threads.h"
 
 #include <errno.h>
 #include <stdio.h>
