@@ -65,13 +65,18 @@ void decide_idle_cpus(const struct shape *shape,
 
 /* What a class consists of, with every equivalent spelling made one. */
 struct class_key {
-    uint8_t cards, gpus, nics, align, exclusive, runs, by_claim;
+    uint8_t cards, gpus, nics, align, exclusive, runs, by_claim, every_gpu;
     struct card_need need;
     uint32_t cpus;
     char arch[DEMAND_ARCH_MAX + 1];
     struct device_sets devices;
     uint64_t rights;
 };
+
+static bool wants_every_gpu(const struct demand *demand)
+{
+    return demand->every_gpu && demand->gpus && demand->align < RELATION_SYS;
+}
 
 static struct class_key class_of(const struct demand *demand)
 {
@@ -84,6 +89,7 @@ static struct class_key class_of(const struct demand *demand)
     key.exclusive = demand->exclusive;
     key.runs = demand->runs;
     key.by_claim = demand->by_claim;
+    key.every_gpu = wants_every_gpu(demand);
     key.need = decide_need(demand);
     key.cpus = decide_cpus(demand);
     memcpy(key.arch, demand->arch, strlen(demand->arch));
@@ -118,10 +124,21 @@ static bool gpus_suffice(struct search *s, unsigned cards)
     return asked >= s->demand->cards || cover_size(&s->gpus, cards) <= asked;
 }
 
+/* Whichever it gets has a card near it; each card has one of any set near it,
+ * or search_every_gpu() has ruled it out. */
+static bool every_gpu_is_near(const struct search *s, unsigned cards)
+{
+    unsigned near = 0;
+    for (unsigned c = cards; c; c &= c - 1)
+        near |= s->any_near[__builtin_ctz(c)];
+    return near == (1u << s->shape->n_gpus) - 1;
+}
+
 static bool reaches(struct search *s, unsigned cards)
 {
     if (s->demand->gpus)
         return (!(cards & s->rooted) || (cards & s->at_cpus)) &&
+               (!s->every_gpu || every_gpu_is_near(s, cards)) &&
                gpus_suffice(s, cards);
     for (unsigned i = 0; i < s->n_around; i++)
         if ((cards & ~(unsigned)s->around[i]) == 0)
@@ -325,6 +342,22 @@ static void search_numas(struct search *s)
     s->at_cpus = (uint16_t)at_cpus;
 }
 
+/* A card that is far from as many GPUs as are asked may get only such. */
+static void search_every_gpu(struct search *s)
+{
+    const struct shape *shape = s->shape;
+    s->every_gpu = wants_every_gpu(s->demand);
+    for (unsigned c = 0; s->every_gpu && c < shape->n_cards; c++) {
+        unsigned near = 0;
+        for (unsigned g = 0; g < shape->n_gpus; g++)
+            if (shape->card_gpu[c][g] <= s->demand->align)
+                near |= 1u << g;
+        s->any_near[c] = (uint16_t)near;
+        if (shape->n_gpus - count_bits(near) >= s->demand->gpus)
+            s->available &= (uint16_t) ~(1u << c);
+    }
+}
+
 /* False when there are not even enough cards, GPUs and NICs. */
 static bool search_init(struct search *s, const struct node_state *state,
                         const struct demand *demand, uint16_t must,
@@ -337,6 +370,7 @@ static bool search_init(struct search *s, const struct node_state *state,
     s->must = must;
     s->need = decide_need(demand);
     s->available = within & decide_cards_for(state, demand);
+    search_every_gpu(s);
     s->gpus_free = (uint16_t)(((1u << shape->n_gpus) - 1) &
                               ~(unsigned)state->gpus_used);
     if (demand->cards == 0 || demand->cards > TOPO_CARDS_MAX ||

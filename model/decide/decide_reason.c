@@ -457,6 +457,31 @@ static void explain_cpus(bool never, const struct node_state *state,
     str_addf(out, "biga.dev/align %s", relation_name(enough));
 }
 
+/* Would it fit if it got the GPUs that are planned?  Then what it could ask
+ * for as it is. */
+static bool explain_every_gpu(const struct node_state *state,
+                              const struct demand *demand, struct str *out)
+{
+    struct demand other = *demand;
+    struct choice ignored;
+    other.every_gpu = false;
+    if (!demand->every_gpu ||
+        !decide_search(state, &other, 0, UINT16_MAX, &ignored))
+        return false;
+    other = *demand;
+    while (other.align < RELATION_SYS &&
+           !decide_search(state, &other, 0, UINT16_MAX, &ignored))
+        other.align++;
+    str_addf(out,
+             "biga.dev/align asks for %s, and a device plugin chooses among "
+             "all %u GPUs of the node, not all of which are so close: let the "
+             "pod claim its GPUs, which pins them, or ask for %s",
+             relation_name(decide_align(demand)),
+             (unsigned)state->shape->n_gpus,
+             relation_name((enum relation)other.align));
+    return true;
+}
+
 /* What could be had instead of the relation that is asked. */
 static void explain_alignment(bool never, const struct node_state *state,
                               const struct demand *demand, struct str *out)
@@ -469,6 +494,8 @@ static void explain_alignment(bool never, const struct node_state *state,
         explain_cpus(never, state, demand, out);
         return;
     }
+    if (explain_every_gpu(never ? &idle : state, demand, out))
+        return;
     any.align = RELATION_SYS;
     found = decide_search(never ? &idle : state, &any, 0, UINT16_MAX, &choice);
     str_addf(out, "biga.dev/align asks for %s",

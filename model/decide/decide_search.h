@@ -28,7 +28,10 @@ struct search {
     uint16_t available; /* cards */
     uint16_t must;
     uint16_t gpus_free;
-    uint64_t numas;   /* columns with the CPUs asked free */
+    bool every_gpu;                    /* align holds for every choice */
+    uint16_t any_near[TOPO_CARDS_MAX]; /* then: all GPUs within it of a card,
+                                        * whoever has them */
+    uint64_t numas;                    /* columns with the CPUs asked free */
     uint16_t rooted;  /* cards that are on a NUMA node, and those */
     uint16_t at_cpus; /* whose NUMA node has the CPUs free; both 0 when that
                        * is not required */

@@ -82,9 +82,10 @@ struct demand {
     int8_t within;        /* fabric tier that must hold the job, or */
     int8_t prefer_within; /* should; DEMAND_ANYWHERE: not asked */
     bool exclusive;       /* its cards are not shared */
-    bool gpus_by_plugin;  /* a device plugin chooses which GPUs it gets; decides
+    bool every_gpu; /* align is to hold whichever GPUs of the node it gets */
+    bool gpus_by_plugin; /* a device plugin chooses which GPUs it gets; decides
                           * nothing by itself */
-    bool by_claim;      /* its cards come by a ResourceClaim; not read from the
+    bool by_claim;       /* its cards come by a ResourceClaim; not read from the
                          * pod itself */
     uint8_t runs;       /* RUNS_… bits; 0: others run it, as a kubelet does */
     bool has_card_need; /* card_cores or card_memory_mib were stated */
@@ -108,6 +109,7 @@ struct demand_config {
     char gpu_resources[GPU_RESOURCES_MAX][GPU_RESOURCE_NAME_MAX + 1];
     uint8_t n_gpu_resources;
     bool device_plugins; /* of kubelets choose which GPU a pod gets of these */
+    bool every_gpu;      /* then align holds for whichever it chooses */
 };
 void demand_config_default(struct demand_config *config); /* NVIDIA, AMD */
 

@@ -380,6 +380,30 @@ Test(decide, reasons_that_preemption_might_help)
     host_fini(&h);
 }
 
+/* Four GPUs behind two switches on two NUMA nodes: a device plugin may give any
+ * of them. */
+Test(decide, whichever_gpu_a_plugin_gives)
+{
+    struct host h;
+    host_init(&h, 4);
+    h.demand.every_gpu = true;
+    cr_assert_eq(ask(&h, 1, 1), REASON_NONE, "it asks for nothing");
+    h.demand.align = RELATION_PIX;
+    expect_reason(&h, ask(&h, 1, 1), REASON_ALIGNMENT_NEVER,
+                  "biga.dev/align asks for PIX, and a device plugin chooses "
+                  "among all 4 GPUs of the node, not all of which are so "
+                  "close: let the pod claim its GPUs, which pins them, or ask "
+                  "for SYS");
+    cr_assert_eq(ask(&h, 4, 4), REASON_NONE, "it gets all of them");
+    cr_assert_eq(ask(&h, 2, 3), REASON_NONE, "a card behind each switch");
+    chosen(&h, 0x5, 0x7, RELATION_PIX);
+    h.state.gpus_used = 0xe; /* it may have been given others than those */
+    cr_assert_eq(ask(&h, 1, 1), REASON_ALIGNMENT_NEVER);
+    h.demand.every_gpu = false;
+    cr_assert_eq(ask(&h, 1, 1), REASON_NONE);
+    host_fini(&h);
+}
+
 /* Words are stable, distinct and fit for a metric's label. */
 Test(decide, reason_words)
 {

@@ -258,6 +258,17 @@ static bool key_is_less(const uint64_t a[KEYS], const uint64_t b[KEYS])
     return false;
 }
 
+/* Whichever of all GPUs it gets. */
+static bool holds_for_every(const struct shape *s, const struct demand *d,
+                            unsigned cards)
+{
+    for (unsigned gpus = 0; d->gpus && gpus < 1u << s->n_gpus; gpus++)
+        if ((unsigned)__builtin_popcount(gpus) == d->gpus &&
+            gpu_relation(s, cards, gpus) > d->align)
+            return false;
+    return true;
+}
+
 /* `now` has cards, GPUs, NICs and the levels of cards. */
 static void consider(const struct node_state *st, const struct demand *d,
                      struct answer *now, struct answer *best)
@@ -273,7 +284,7 @@ static void consider(const struct node_state *st, const struct demand *d,
         near = gpu_relation(s, cards, gpus);
     else
         align = max_of(align, RELATION_NODE);
-    if (near > align)
+    if (near > align || (d->every_gpu && !holds_for_every(s, d, cards)))
         return;
     now->fits = true;
     now->relation = near;
@@ -366,13 +377,15 @@ static enum reason ask(const struct question *q, struct choice *choice)
     return decide(&q->state, &q->demand, q->must, q->within, choice);
 }
 
-static unsigned check_optimum(struct randnode_limits max, unsigned rounds)
+static unsigned check_optimum(struct randnode_limits max, unsigned rounds,
+                              bool every_gpu)
 {
     unsigned fitting = 0;
     for (unsigned i = 0; i < rounds; i++) {
         struct question q;
         struct choice choice;
         question_roll(&q, max);
+        q.demand.every_gpu = every_gpu;
         enum reason reason = ask(&q, &choice);
         struct answer want = brute_force(&q.state, &q.demand, q.must, q.within);
         expect_same(&want, reason, &choice, i);
@@ -398,7 +411,7 @@ Test(decide_optimum, small_nodes, .timeout = 300)
     unsigned rounds = (unsigned)setting("BIGA_TEST_ROUNDS", 10000);
     start("small_nodes");
     unsigned fitting = check_optimum((struct randnode_limits){6, 5, 4, 4},
-                                     rounds);
+                                     rounds, false);
     cr_log_info("%u of %u fit", fitting, rounds);
     cr_assert(fitting > rounds / 5 && fitting < rounds * 4 / 5,
               "a test of both: %u of %u fit", fitting, rounds);
@@ -408,7 +421,18 @@ Test(decide_optimum, large_nodes, .timeout = 300)
 {
     unsigned rounds = (unsigned)setting("BIGA_TEST_ROUNDS", 10000) / 10;
     start("large_nodes");
-    check_optimum((struct randnode_limits){10, 9, 8, 5}, rounds);
+    check_optimum((struct randnode_limits){10, 9, 8, 5}, rounds, false);
+}
+
+/* A device plugin may give any GPU, and align is to hold all the same. */
+Test(decide_optimum, every_gpu, .timeout = 300)
+{
+    unsigned rounds = (unsigned)setting("BIGA_TEST_ROUNDS", 10000);
+    start("every_gpu");
+    unsigned fitting = check_optimum((struct randnode_limits){6, 5, 4, 4},
+                                     rounds, true);
+    cr_assert(fitting > rounds / 20 && fitting < rounds * 4 / 5,
+              "a test of both: %u of %u fit", fitting, rounds);
 }
 
 /* The order of cards and GPUs decides between equals only. */
