@@ -14,7 +14,8 @@
 /* What the server takes as it is, and what is made of words. */
 struct settings {
     struct server_config server;
-    const char *store, *plain_http, *gpu_resources, *card_lost, *log_level;
+    const char *store, *plain_http, *gpu_resources, *plugin_align, *card_lost,
+        *log_level;
 };
 
 #define AT(member) offsetof(struct settings, member)
@@ -169,6 +170,16 @@ static const struct conf_setting settings_table[] = {
      .metavar = "NAME,…",
      .help = "Extended resources of pods that stand for devices of kind "
              "gpu."},
+    {.name = "plugin-align",
+     .type = CONF_CHOICE,
+     .offset = AT(plugin_align),
+     .otherwise = "planned",
+     .choices = "planned|every",
+     .metavar = "WHICH",
+     .help = "In a cluster, what biga.dev/align holds for where a device "
+             "plugin chooses a pod's GPUs: those that were planned with, or "
+             "every choice that the plugin has. With every, a node where it "
+             "may give a GPU that is too far is refused: claims pin GPUs."},
     {.name = "connections",
      .type = CONF_INT,
      .offset = AT(server.connections),
@@ -320,6 +331,7 @@ static int check_needs(const struct settings *s, struct error *err)
         {"events", kube, only_kube},
         {"claims", kube, only_kube},
         {"card-lost", kube, only_kube},
+        {"plugin-align", kube, only_kube},
         {"fabric-labels", kube || fabric,
          "needs --fabric, or --store kubernetes"},
         {"scheduler-names", tls, "needs --tls-cert"},
@@ -357,6 +369,7 @@ static int run(struct settings *s, struct error *err)
     if (r == 0)
         r = read_gpu_resources(s->gpu_resources, &s->server.demand, err);
     s->server.demand.device_plugins = in_cluster;
+    s->server.demand.every_gpu = strcmp(s->plugin_align, "every") == 0;
     if (r == 0)
         r = read_card_lost(s->card_lost, &s->server.card_lost_s, err);
     if (r == 0)

@@ -301,7 +301,7 @@ static int join(struct reading *r, struct error *err)
                              "both say the same",
                              r->needs->gpus, d->gpus);
         d->gpus = d->pair_gpus = (uint8_t)r->needs->gpus;
-        d->gpus_by_plugin = false; /* they are pinned */
+        d->gpus_by_plugin = d->every_gpu = false; /* they are pinned */
     }
     for (size_t i = 0; i < r->needs->n_claims; i++) {
         const struct claim_spec *spec = r->needs->claims[i].spec->spec;

@@ -182,8 +182,10 @@ static void brief_node(const struct demand *d, enum reason reason,
         str_addf(out, "fewer compute NICs than the %u asked", d->nics);
         break;
     case REASON_ALIGNMENT_NEVER:
-        str_addf(out, "hardware cannot align %u %s within %s", d->cards, cards,
-                 relation_name(d->align));
+        str_addf(out, "hardware cannot align %u %s within %s%s", d->cards,
+                 cards, relation_name(d->align),
+                 d->every_gpu ? " with every GPU that a device plugin may give"
+                              : "");
         break;
     case REASON_CARDS_BUSY:
         str_addf(out, "fewer than %u %s free", d->cards, cards);

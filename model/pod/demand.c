@@ -571,6 +571,7 @@ int demand_read(struct jscan *s, const struct demand_config *config,
         rc = take_demand(&pod, &d, err);
     d.gpus_by_plugin = config->device_plugins && d.gpus > 0 &&
                        asks_for_gpus(&pod);
+    d.every_gpu = d.gpus_by_plugin && config->every_gpu;
     if (rc < 0) {
         memset(&d, 0, sizeof d);
         d.within = d.prefer_within = DEMAND_ANYWHERE;

@@ -159,8 +159,10 @@ Test(demand_own, a_device_plugin_chooses_gpus_of_resources)
         demand_config_default(&config);
         cr_assert_not(config.device_plugins);
         config.device_plugins = i % 2;
+        config.every_gpu = i % 4 < 2;
         jscan_init(&s, json, strlen(json));
         cr_assert_eq(demand_read(&s, &config, &d, &err), 0, "%s", err.text);
         cr_expect_eq(d.gpus_by_plugin, i % 2 && cases[i / 2].plugin, "%zu", i);
+        cr_expect_eq(d.every_gpu, d.gpus_by_plugin && config.every_gpu);
     }
 }
