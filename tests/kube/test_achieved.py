@@ -85,6 +85,25 @@ class World:
         return int(found)
 
 
+def before(t, lab, w):
+    with t.check("it is said before that a device plugin chooses the GPUs"):
+        assert {a["gpusChosenBy"] for a in w.seen().values()} == {
+            "device-plugin"}
+        why = w.read.call("GET", "/v1/why?pod=default%2Fa")["summary"]
+        assert "gpus: chosen by the device plugin" in why, why
+    with t.check("on demand, align is only promised of every choice"):
+        strict = lab.extender("strict", "--fresh=60s", "--plugin-align=every")
+        wait_status(lab.read_api(strict), NODE, "ready")
+        near = gpu_pod("near")
+        near["metadata"]["annotations"]["biga.dev/align"] = "pix"
+        made = w.api.create("pods", near)
+        assert Scheduler(lab, w.one).fit(made, [NODE]) == NODE
+        said = json.dumps(Scheduler(lab, strict).filter(made, [NODE]))
+        assert "with every GPU that a device plugin may give" in said, said
+        w.api.delete("pods", "default", "near")
+        strict.kill()
+
+
 def losing(t, w):
     far = next(gpu for gpu in w.promised.values()
                if w.promised["a"][:6] != gpu[:6] and gpu != w.promised["a"])
@@ -145,6 +164,7 @@ def main():
         beats = Beats(c.api, [NODE])
         assert beats
         w = World(c, lab)
+        before(t, lab, w)
         far = losing(t, w)
         if not t.failed:
             again(t, w, far)
