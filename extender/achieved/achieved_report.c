@@ -203,7 +203,7 @@ int achieved_report_parse(const char *json, size_t size,
 const struct achieved_facts *
 achieved_report_find(const struct achieved_report *r, const struct demand *pod)
 {
-    struct achieved_facts key;
+    struct achieved_facts key = {0};
     if (!r || r->n_pods == 0)
         return NULL;
     memcpy(key.namespace, pod->namespace, sizeof key.namespace);
