@@ -41,7 +41,7 @@ void achieved_add(struct table *t, const cJSON *of)
         table_add(t, is_state(of, "kept") ? "kept" : "unknown");
 }
 
-void achieved_say(struct cli *c, const char *name, const cJSON *of)
+void achieved_line(struct cli *c, const char *name, const cJSON *of)
 {
     if (is_state(of, "lost"))
         cli_line(c, "%s lost its alignment: %s", name,

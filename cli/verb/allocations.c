@@ -74,7 +74,7 @@ bool allocations_render(struct cli *c, const cJSON *list)
         const cJSON *pod = cJSON_GetObjectItemCaseSensitive(a, "pod");
         cleanup_free char *name = xasprintf(
             "pod %s/%s", json_text(pod, "namespace"), json_text(pod, "name"));
-        achieved_say(c, name, a);
+        achieved_line(c, name, a);
     }
     return t.n_cells > 0;
 }

@@ -103,7 +103,7 @@ static void show_pairs(struct cli *c, const cJSON *list)
     {
         cleanup_free char *name = xasprintf("pair %.0f",
                                             json_number(pair, "rank"));
-        achieved_say(c, name, pair);
+        achieved_line(c, name, pair);
     }
 }
 

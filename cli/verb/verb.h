@@ -13,7 +13,7 @@ bool allocations_render(struct cli *c, const cJSON *list);
  * with the relation that was achieved, and a line for one that was lost. */
 bool achieved_any(const cJSON *list);
 void achieved_add(struct table *t, const cJSON *of);
-void achieved_say(struct cli *c, const char *name, const cJSON *of);
+void achieved_line(struct cli *c, const char *name, const cJSON *of);
 /* Leaf by leaf, the nodes and which ranks are on them. */
 void leaves_draw(const cJSON *pairs, struct str *out);
 

@@ -53,8 +53,7 @@ static const char *cost_of(enum relation promised, enum relation r)
         [RELATION_PIX] = "",
         [RELATION_PXB] = "each transfer passes several PCIe switches",
         [RELATION_PHB] = "each transfer passes the CPU's host bridge",
-        [RELATION_NODE] = "each transfer crosses the CPU between two host "
-                          "bridges",
+        [RELATION_NODE] = "each transfer crosses between host bridges",
         [RELATION_SOCKET] = "each transfer crosses between NUMA nodes",
         [RELATION_SYS] = "each transfer crosses the socket link",
     };
