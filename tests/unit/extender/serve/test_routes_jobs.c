@@ -154,7 +154,7 @@ Test(jobs, one_shows_its_pairs)
     cr_assert_eq(get_text("/v1/jobs/ns/ring"), 200);
     expect_body("ns/ring  3     3      0     0");
     expect_body("\nRANK  STATE  NODE");
-    expect_body("  NICS  NUMA  RELATION  PODS\n");
+    expect_body("  NICS  NUMA  RELATION  ACHIEVED  PODS\n");
     cr_assert_eq(get("/v1/jobs/ns/none"), 404);
     expect_body("no pod of job ns/none is bound");
     cr_assert_eq(get("/v1/jobs/other/ring"), 404);
