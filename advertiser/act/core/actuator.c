@@ -8,7 +8,6 @@
 #include "advertiser/act/core/actuator_private.h"
 #include "advertiser/act/core/card_devices.h"
 #include "advertiser/act/core/events.h"
-#include "advertiser/act/core/gone_places.h"
 #include "advertiser/act/core/leftover_dirs.h"
 #include "advertiser/act/core/place.h"
 #include "advertiser/act/core/place_threads.h"
@@ -218,7 +217,7 @@ int actuator_set_places(struct actuator *a, const struct act_place *places,
     a->placed = true;
     a->version++;
     act_notify(a);
-    (void)gone_places_end_pods(
+    (void)pod_table_end_gone(
         a); /* what cannot be is logged, and tried again there */
     act_unlock(a);
     return e;
@@ -485,7 +484,7 @@ static int unwant(struct actuator *a, const char *uid, int64_t grace_s,
     int r = again ? 0 : pod_entry_save_uid(a, uid, err);
     (void)failpoint("act-after-unwanted");
     act_lock(a);
-    (void)gone_places_end_pods(a); /* the same */
+    (void)pod_table_end_gone(a); /* the same */
     act_unlock(a);
     return r;
 }

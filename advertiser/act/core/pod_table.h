@@ -54,4 +54,9 @@ int pod_entry_write(struct actuator *a, const struct intent *copy,
 int pod_entry_forget(struct actuator *a, const char *uid, struct error *err)
     EXCLUDES(act_state);
 
+/* Pods that are to end on places that are not in this node any more are gone with
+ * their place; pod_table_gone.c.  Releases the lock meanwhile; false when that
+ * could not be written down: to be tried again. */
+bool pod_table_end_gone(struct actuator *a) REQUIRES(act_state);
+
 #endif

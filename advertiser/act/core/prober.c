@@ -7,7 +7,6 @@
 #include "advertiser/act/card/connection.h"
 #include "advertiser/act/core/config.h"
 #include "advertiser/act/core/events.h"
-#include "advertiser/act/core/gone_places.h"
 #include "advertiser/act/core/helper_pod.h"
 #include "advertiser/act/core/place.h"
 #include "advertiser/act/core/pod_table.h"
@@ -409,7 +408,7 @@ static void *prober_thread(void *arg)
         } else {
             worker_run_host_pods(p);
             int64_t next = place_due(p);
-            if (!p->present && !gone_places_end_pods(a))
+            if (!p->present && !pod_table_end_gone(a))
                 next = clock_ms() + LEAVE_RETRY_MS;
             if (!a->stopping && t.c.generation == p->generation &&
                 next > clock_ms())

@@ -1,11 +1,10 @@
 /* What is left where: pods that are to end, on places that have left this node,
  * and what is on the places of pods that nobody wrote down. */
-#include "advertiser/act/core/gone_places.h"
+#include "advertiser/act/core/pod_table.h"
 
 #include <stdio.h>
 
 #include "advertiser/act/core/place.h"
-#include "advertiser/act/core/pod_table.h"
 #include "lib/io/failpoint.h"
 #include "lib/io/log.h"
 
@@ -63,7 +62,7 @@ static LOCKED int leave(struct actuator *a, struct pod_entry *e,
     return r;
 }
 
-bool gone_places_end_pods(struct actuator *a)
+bool pod_table_end_gone(struct actuator *a)
 {
     struct pod_entry *e;
     struct error err = {0};
