@@ -19,6 +19,7 @@ const struct reflector_tuning reflector_tuning_default = {
     .wait_min_ms = 250,
     .wait_max_ms = 15000,
     .forbidden_max_ms = 600000,
+    .absent_ms = 3000,
     .short_ms = 1000,
     .good_ms = 5000,
 };
@@ -154,7 +155,7 @@ bool reflector_is_synced(const struct reflector *r)
     bool synced = true;
     hold_lock(r->lock);
     for (size_t i = 0; i < r->n; i++)
-        synced &= r->follows[i].state.synced || r->follows[i].kind.without;
+        synced &= r->follows[i].state.synced;
     return synced;
 }
 

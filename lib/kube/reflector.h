@@ -45,7 +45,9 @@ struct reflector_kind {
     struct reflector_handler handler;
     void *ctx;
     /* One can do without it: what goes on meanwhile, for the log.  While it is
-     * forbidden it is asked for ever less often.  NULL: nothing does. */
+     * forbidden it is asked for ever less often.  Where the API server has no
+     * such resource (404) it counts as empty, and is asked for again every few
+     * seconds.  NULL: nothing does. */
     const char *without;
 };
 
@@ -62,13 +64,13 @@ DEFINE_CLEANUP(reflector, struct reflector *, reflector_stop)
  * it waits for after a failure is over.  Any thread; from a handler, too. */
 void reflector_relist(struct reflector *r, size_t i);
 
-/* Is every kind that one cannot do without listed at least once?  Any
- * thread. */
+/* Is every kind listed at least once, or one can do without it and may not see
+ * it?  Any thread. */
 bool reflector_is_synced(const struct reflector *r);
 /* For metrics and /v1/…; any thread. */
 struct reflector_state {
     const char *name;
-    bool synced;   /* listed at least once */
+    bool synced;   /* as reflector_is_synced() */
     bool watching; /* a watch is open, or a list is under way */
     uint64_t lists, watches, events, failures;
     int64_t heard_ms; /* monotonic clock of the last byte; 0: never */

@@ -292,6 +292,33 @@ static void log_failure(const struct follow *f, bool known, int64_t wait)
               meanwhile(f), NULL);
 }
 
+/* The API server has no such resource, which one can do without: as an empty
+ * list, and no failure. */
+static void find_absent(struct follow *f, int64_t now)
+{
+    static const char text[] = "the cluster has no such resource";
+    bool known = strcmp(f->state.error, text) == 0;
+    list_anew(f);
+    f->whole = f->away = false;
+    f->fresh = true; /* whoever answers may be another that has it */
+    f->due_ms = now + f->owner->tuning.absent_ms;
+    f->err.code = 0;
+    backoff_succeed(&f->backoff);
+    if (known)
+        return;
+    tell_list(f);
+    f->told = false;
+    if (f->kind.handler.listed)
+        f->kind.handler.listed(f->kind.ctx);
+    lock(f);
+    f->state.synced = true;
+    f->state.watching = false;
+    (void)snprintf(f->state.error, sizeof f->state.error, "%s", text);
+    unlock(f);
+    log_event(LOG_INFO, "reflector-absent", "kind", f->kind.name, "text", text,
+              "meanwhile", f->kind.without, NULL);
+}
+
 /* Why the call failed is in f->err. */
 static void fail(struct follow *f, int64_t now, int64_t retry_ms)
 {
@@ -323,6 +350,7 @@ static void fail(struct follow *f, int64_t now, int64_t retry_ms)
     lock(f);
     f->state.failures++;
     f->state.watching = false;
+    f->state.synced |= meanwhile(f) != NULL;
     (void)snprintf(f->state.error, sizeof f->state.error, "%s", f->err.text);
     unlock(f);
     log_failure(f, known, wait);
@@ -343,6 +371,8 @@ static int refuse(struct follow *f, long http)
         code = ESTALE;
     else if (http == 401 || http == 403)
         code = EACCES;
+    else if (http == 404 && f->kind.without)
+        code = ENOENT;
     else if (http == 429 || http == 500 || http == 502 || http == 503)
         code = EAGAIN;
     else
@@ -435,6 +465,10 @@ void follow_done(struct follow *f, CURLcode code, int64_t now)
     if (r == 0)
         r = lists(f) ? page_complete(f) : watch_complete(f, now);
     end_call(f);
+    if (r == -ENOENT) {
+        find_absent(f, now);
+        return;
+    }
     if (r < 0) {
         fail(f, now, retry_ms);
         return;

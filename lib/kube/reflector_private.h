@@ -27,6 +27,7 @@ struct reflector_tuning {
     int64_t list_silence_ms, watch_silence_ms; /* end a silent call */
     int64_t wait_min_ms, wait_max_ms;          /* back-off after failures */
     int64_t forbidden_max_ms; /* the same, for 403 on optional collections */
+    int64_t absent_ms;        /* until one that is absent is asked for again */
     int64_t short_ms; /* a watch that ends sooner, without an event, failed */
     int64_t good_ms;  /* a watch that lasts this long resets the back-off */
 };

@@ -189,6 +189,58 @@ Test(reflector_time, asks_seldom_for_what_it_can_do_without)
     virtual_end();
 }
 
+/* What the cluster does not have, and one can do without, counts as empty, and
+ * is no failure; it is told once, and found when it comes. */
+Test(reflector_time, asks_again_for_what_is_absent)
+{
+    static const struct fakeapi_answer none = {.status = 404, .body = "no"};
+    const struct fakeapi_answer script[] = {none, none, LISTED_20,
+                                            none, none, {.end = FAKEAPI_HOLD}};
+    struct reflector_tuning tuning = quick;
+    struct play p;
+    struct reflector_state s;
+    tuning.absent_ms = 5000;
+    play_prepare(&p, script, ARRAY_LEN(script));
+    p.kinds[0].without = "nothing is missed";
+    virtual_begin();
+    int64_t begun = clock_ms();
+    play_start(&p, 1, &tuning);
+    wait_told(&p.told[0], 2);
+    cr_expect(reflector_is_synced(p.reflector));
+    play_expect(&p, "list\nlisted\n" TOLD_20 "list\nlisted\n",
+                FIRST FIRST FIRST WATCH("20") FIRST FIRST);
+    cr_expect_geq(clock_ms() - begun, 20000);
+    reflector_state(p.reflector, 0, &s);
+    cr_expect_eq(s.failures, 0);
+    cr_expect(strstr(s.error, "no such resource"), "%s", s.error);
+    play_end(&p);
+    virtual_end();
+}
+
+/* Others wait for what has to be there, and for what may be seen. */
+Test(reflector_time, is_synced_without_what_it_may_not_see)
+{
+    static const struct fakeapi_answer no = {
+        .status = 403, .body = STATUS("403", "forbidden")};
+    static const struct fakeapi_answer none = {.status = 404, .body = "no"};
+    for (int may_lack = 0; may_lack < 2; may_lack++) {
+        const struct fakeapi_answer script[] = {may_lack ? no : none};
+        struct reflector_state s;
+        struct play p;
+        play_prepare(&p, script, ARRAY_LEN(script));
+        p.kinds[0].without = may_lack ? "it is not seen" : NULL;
+        virtual_begin();
+        play_start(&p, 1, &quick);
+        do {
+            look_again();
+            reflector_state(p.reflector, 0, &s);
+        } while (s.failures < 1);
+        cr_expect_eq(reflector_is_synced(p.reflector), may_lack == 1);
+        play_end(&p);
+        virtual_end();
+    }
+}
+
 Test(reflector_time, asks_with_its_selector)
 {
     static const struct fakeapi_answer script[] = {
