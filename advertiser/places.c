@@ -114,64 +114,52 @@ find_view(const struct act_place_status *views, size_t n, const char *name)
     return NULL;
 }
 
-static void copy_distances(const struct topo *topo, struct topo_builder *b)
+struct marking {
+    enum topo_runs runs;
+    const struct act_place_status *views;
+    size_t n;
+};
+
+static void mark(void *ctx, struct device *d)
 {
-    size_t first, n = topo_count(topo, DEVICE_NUMA, &first);
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < n; j++) {
-            int x = topo_device(topo, first + i)->numa;
-            int y = topo_device(topo, first + j)->numa;
-            unsigned distance = topo_distance(topo, x, y);
-            if (distance)
-                topo_builder_distance(b, x, y, distance);
-        }
+    const struct marking *m = ctx;
+    const struct act_place_status *v = d->kind == DEVICE_CARD
+                                           ? find_view(m->views, m->n, d->id)
+                                           : NULL;
+    if (!v)
+        return;
+    enum act_health health = v->health == ACT_SUSPECT ? ACT_READY : v->health;
+    d->unhealthy |= health == ACT_LOST || health == ACT_DRAINED;
+    d->health = act_health_name(health);
+    d->runs_pods = v->endpoint[0];
+    if (m->runs == TOPO_RUNS_PODS && v->endpoint[0]) {
+        d->devices = v->devices.text;
+        d->rights = v->rights;
+    }
+    if (!*d->endpoint && strlen(v->endpoint) <= TOPO_TEXT_MAX)
+        d->endpoint = v->endpoint;
 }
 
 int places_mark(const struct topo *topo, enum topo_runs runs,
                 const struct act_place_status *views, size_t n,
                 struct topo **ret_topo, struct error *err)
 {
-    cleanup_with(topo_builder) struct topo_builder *b =
-        topo_builder_create(topo_node(topo));
-    for (size_t i = 0; i < topo_n_devices(topo); i++) {
-        struct device d = *topo_device(topo, i);
-        const struct act_place_status *v = d.kind == DEVICE_CARD
-                                               ? find_view(views, n, d.id)
-                                               : NULL;
-        if (v) {
-            enum act_health health = v->health == ACT_SUSPECT ? ACT_READY
-                                                              : v->health;
-            d.unhealthy |= health == ACT_LOST || health == ACT_DRAINED;
-            d.health = act_health_name(health);
-            d.runs_pods = v->endpoint[0];
-            if (runs == TOPO_RUNS_PODS && v->endpoint[0]) {
-                d.devices = v->devices.text;
-                d.rights = v->rights;
-            }
-            if (!*d.endpoint && strlen(v->endpoint) <= TOPO_TEXT_MAX)
-                d.endpoint = v->endpoint;
-        }
-        topo_builder_add(b, &d);
-    }
-    copy_distances(topo, b);
-    topo_builder_runs(b, runs);
-    return topo_build(b, ret_topo, err);
+    struct marking m = {runs, views, n};
+    return topo_change(topo, mark, &m, runs, ret_topo, err);
+}
+
+static void give_to_claims(void *ctx, struct device *d)
+{
+    (void)ctx;
+    d->by_claims = d->kind == DEVICE_CARD;
 }
 
 struct topo *places_by_claims(const struct topo *topo)
 {
-    cleanup_with(topo_builder) struct topo_builder *b =
-        topo_builder_create(topo_node(topo));
     struct topo *marked = NULL;
     struct error err;
-    for (size_t i = 0; i < topo_n_devices(topo); i++) {
-        struct device d = *topo_device(topo, i);
-        d.by_claims = d.kind == DEVICE_CARD;
-        topo_builder_add(b, &d);
-    }
-    copy_distances(topo, b);
-    topo_builder_runs(b, topo_runs(topo));
-    int r = topo_build(b, &marked, &err);
+    int r = topo_change(topo, give_to_claims, NULL, topo_runs(topo), &marked,
+                        &err);
     assert(r == 0); /* it was one, and a bit changes no limit */
     (void)r;
     return marked;

@@ -185,7 +185,8 @@ void topo_builder_add(struct topo_builder *b, const struct device *device)
     const char **texts[] = {&d.id,          &d.vendor,  &d.model,  &d.serial,
                             &d.interface,   &d.rdma,    &d.arch,   &d.endpoint,
                             &d.fabric_port, &d.devices, &d.rights, &d.guid,
-                            &d.cpu_list,    &d.health,  &d.link,   &d.mode};
+                            &d.cpu_list,    &d.health,  &d.link,   &d.mode,
+                            &d.barred};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         *texts[i] = text_copy(&b->arena, *texts[i]);
     d.path = addrs_copy(&b->arena, d.path, d.n_path);
@@ -260,12 +261,13 @@ static int node_check(const char *node, struct error *err)
                      node, NODE_NAME_MAX);
 }
 
-static int text_check(const char *name, const char *text, struct error *err)
+static int text_check(const char *name, const char *text, size_t max,
+                      struct error *err)
 {
     size_t size = strlen(text);
-    if (size > TOPO_TEXT_MAX)
-        return error_set(err, EINVAL, "%s: has %zu bytes, at most %d allowed",
-                         name, size, TOPO_TEXT_MAX);
+    if (size > max)
+        return error_set(err, EINVAL, "%s: has %zu bytes, at most %zu allowed",
+                         name, size, max);
     for (size_t i = 0, n; i < size; i += n) {
         n = utf8_sequence(text + i, size - i);
         if (n == 0)
@@ -290,9 +292,9 @@ static int texts_check(const struct device *d, struct error *err)
         {"rights", d->rights},
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-        if (text_check(texts[i].name, texts[i].text, err) < 0)
+        if (text_check(texts[i].name, texts[i].text, TOPO_TEXT_MAX, err) < 0)
             return -EINVAL;
-    return 0;
+    return text_check("barred", d->barred, TOPO_BARRED_MAX, err);
 }
 
 static int devices_check(const struct device *d, struct error *err)
@@ -511,4 +513,24 @@ int topo_build(struct topo_builder *b, struct topo **ret_topo,
     if (rc == 0)
         *ret_topo = steal(&topo);
     return rc;
+}
+
+int topo_change(const struct topo *topo, topo_change_f *change, void *ctx,
+                enum topo_runs runs, struct topo **ret_topo, struct error *err)
+{
+    cleanup_with(topo_builder) struct topo_builder *b =
+        topo_builder_create(topo_node(topo));
+    size_t first = topo->first[DEVICE_NUMA], n = topo->count[DEVICE_NUMA];
+    for (size_t i = 0; i < topo->n_devices; i++) {
+        struct device d = topo->devices[i];
+        change(ctx, &d);
+        topo_builder_add(b, &d);
+    }
+    for (size_t i = 0; i < n * n; i++)
+        if (topo->distances[i])
+            topo_builder_distance(b, topo->devices[first + i / n].numa,
+                                  topo->devices[first + i % n].numa,
+                                  topo->distances[i]);
+    topo_builder_runs(b, runs);
+    return topo_build(b, ret_topo, err);
 }

@@ -28,6 +28,7 @@ enum {
     TOPO_FUNCTIONS_MAX = 64, /* PCI functions of one card that are listed */
     TOPO_TEXT_MAX = 64,      /* bytes in a text attribute (a DRA limit) */
     TOPO_ID_MAX = 63,        /* a DNS label */
+    TOPO_BARRED_MAX = 768,   /* bytes of why a card is barred */
 };
 
 /* The root_domain of a device whose host bridge is unknown. */
@@ -85,6 +86,9 @@ struct device {
     bool unhealthy;          /* capacity withdrawn: never chosen */
     const char *health;      /* "ready", "suspect", "lost" or "drained", as
                               * its node found it; "" nobody looks */
+    const char *barred;      /* why whoever manages it has it take no new pod,
+                              * which its node does not know: never
+                              * published; "" nobody has */
     bool runs_pods;          /* TOPO_RUNS_PODS: its runtime is known */
     bool by_claims;          /* given by ResourceClaims, not by allocations */
 

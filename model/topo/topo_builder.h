@@ -28,4 +28,9 @@ void topo_builder_runs(struct topo_builder *b, enum topo_runs runs);
 int topo_build(struct topo_builder *b, struct topo **ret_topo,
                struct error *err);
 
+/* The same topology with other devices: `change` is called of a copy of each.  As topo_build(). */
+typedef void topo_change_f(void *ctx, struct device *device);
+int topo_change(const struct topo *topo, topo_change_f *change, void *ctx,
+                enum topo_runs runs, struct topo **ret_topo, struct error *err);
+
 #endif
