@@ -175,8 +175,7 @@ void draft_put_node(struct draft *d, const struct node_update *update)
     atomic_store_explicit(&n->liveness->heard_ms, update->heard_ms,
                           memory_order_relaxed);
     if (update->topo) {
-        topo_unref(n->topo);
-        n->topo = topo_ref(update->topo);
+        node_publish(n, update->topo);
         node_set_shape(n, state_intern_shape(d->next->states, n->topo));
         node_recount(n, d->next->policy);
     }
@@ -191,6 +190,17 @@ void draft_set_status(struct draft *d, const char *name,
         return;
     struct node *n = node_derive(old);
     n->status = status;
+    draft_set_node(d, n);
+}
+
+void draft_set_bars(struct draft *d, const char *name, struct card_bars *bars)
+{
+    const struct node *old = draft_node(d, name);
+    if (!old || card_bars_are_same(old->bars, bars))
+        return;
+    struct node *n = node_derive(old);
+    node_set_bars(n, bars);
+    node_recount(n, d->next->policy);
     draft_set_node(d, n);
 }
 

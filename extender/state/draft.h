@@ -40,6 +40,9 @@ void draft_end_offers(struct draft *d, const char *uid, int64_t now_ms);
 void draft_forget_moves(struct draft *d);
 void draft_set_status(struct draft *d, const char *name,
                       enum node_status status);
+/* Set which cards of a node are barred (a reference is taken; NULL: none).  It
+ * keeps them until it is removed; nothing is kept of one that is not there. */
+void draft_set_bars(struct draft *d, const char *name, struct card_bars *bars);
 /* Forget a node's hardware.  Its allocations are kept in the index and
  * counted again should the node come back. */
 void draft_remove_node(struct draft *d, const char *name);

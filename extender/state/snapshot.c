@@ -63,7 +63,9 @@ struct node *node_derive(const struct node *old)
     memcpy(n->hash, old->hash, sizeof n->hash);
     n->n_slices = old->n_slices;
     n->pool_count = old->pool_count;
+    n->published = old->published ? topo_ref(old->published) : NULL;
     n->topo = old->topo ? topo_ref(old->topo) : NULL;
+    n->bars = old->bars ? card_bars_ref(old->bars) : NULL;
     n->shape = old->shape;
     n->state = old->state;
     n->liveness = liveness_ref(old->liveness);
@@ -96,7 +98,9 @@ void node_unref(struct node *n)
     node_drop_allocations(n);
     claim_list_unref(n->claims);
     free(n->rests);
+    topo_unref(n->published);
     topo_unref(n->topo);
+    card_bars_unref(n->bars);
     liveness_unref(n->liveness);
     free(n->name);
     free(n);
@@ -118,6 +122,27 @@ void node_set_claims(struct node *n, struct claim_list *claims)
     n->rests = NULL;
     n->n_rests = 0;
     claim_list_unref(old);
+}
+
+/* What is barred of what is published. */
+static void node_apply_bars(struct node *n)
+{
+    topo_unref(n->topo);
+    n->topo = n->published ? card_bars_apply(n->bars, n->published) : NULL;
+}
+
+void node_publish(struct node *n, struct topo *topo)
+{
+    topo_unref(n->published);
+    n->published = topo_ref(topo);
+    node_apply_bars(n);
+}
+
+void node_set_bars(struct node *n, struct card_bars *bars)
+{
+    card_bars_unref(n->bars);
+    n->bars = bars ? card_bars_ref(bars) : NULL;
+    node_apply_bars(n);
 }
 
 void node_set_shape(struct node *n, const struct shape *shape)

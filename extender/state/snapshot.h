@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "extender/state/allocation.h"
+#include "extender/state/card_bars.h"
 #include "extender/state/claim_use.h"
 #include "extender/state/moving_pods.h"
 #include "extender/state/namespace_use.h"
@@ -59,7 +60,9 @@ struct node {
     char hash[17];
     size_t n_slices;           /* present, of the newest generation */
     size_t pool_count;         /* that the pool should have */
-    struct topo *topo;         /* NULL while no complete pool was ever seen */
+    struct topo *published;    /* NULL while no complete pool was ever seen */
+    struct topo *topo;         /* the same with what is barred; NULL with it */
+    struct card_bars *bars;    /* NULL: nothing is */
     const struct shape *shape; /* interned by states; NULL without topo */
     struct node_state state;   /* what is left, all allocations taken off */
     struct allocation **allocations; /* on this node, by pod key */

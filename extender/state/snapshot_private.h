@@ -42,6 +42,10 @@ void node_unref(struct node *n); /* NULL allowed */
 /* Set the allocations: takes over the array, and references to its items. */
 void node_set_allocations(struct node *n, struct allocation **list,
                           size_t n_list);
+/* Set what its advertiser publishes, or its bars (NULL: none); a reference is
+ * taken. */
+void node_publish(struct node *n, struct topo *topo);
+void node_set_bars(struct node *n, struct card_bars *bars);
 /* The same shape, as interned elsewhere. */
 void node_set_shape(struct node *n, const struct shape *shape);
 /* Set the claims (a reference is taken; NULL: none). */
