@@ -68,6 +68,7 @@ static void feed_done(struct writer_op *op)
     allocation_unref(op->allocation);
     fabric_unref(op->fabric);
     claim_use_unref(op->claim);
+    card_bars_unref(op->bars);
     str_fini(&op->out);
     free(o);
     hold_lock(&f->lock);

@@ -32,7 +32,7 @@ struct feed_op *feed_new(struct feed *f, enum writer_kind kind, size_t room);
  * alignment than a char. */
 const char *feed_text(struct feed_op *o, const char *data, size_t size);
 /* Gives the operation away.  References that it holds (allocation, fabric,
- * claim) are released with it. */
+ * claim, bars) are released with it. */
 void feed_post(struct feed_op *o);
 size_t feed_n_waiting(struct feed *f);
 

@@ -256,14 +256,15 @@ static void set_fabric(struct writer *w, struct fabric *fabric)
     swap_snapshot(w, draft_commit(draft));
 }
 
-/* All moves and claims of a batch in one draft.  Nothing is stored: the API server's pods
- * have it. */
+/* All moves, claims and bars of a batch in one draft.  Nothing is stored: the
+ * API server has it. */
 static void move_pods(struct writer *w, struct writer_op *ops)
 {
     struct draft *draft = NULL;
     for (struct writer_op *op = ops; op; op = op->next) {
         move_pod(w, op, &draft);
         note_claim(w, op, &draft);
+        note_bars(w, op, &draft);
     }
     if (draft)
         swap_snapshot(w, draft_commit(draft));
@@ -628,6 +629,7 @@ void writer_stop(struct writer *w)
     strmap_fini_with(&w->lost, free);
     strmap_fini_with(&w->trusted, free);
     strmap_fini_with(&w->claims, drop_claim);
+    bars_free(w);
     ingest_destroy(w->ingest);
     store_close(w->store);
     (void)pthread_cond_destroy(&w->done);

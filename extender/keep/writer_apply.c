@@ -99,6 +99,7 @@ void apply_put_slice(struct batch *b, struct writer_op *op)
                             &op->error);
     if (op->result < 0)
         return;
+    bars_follow(b->w, batch_draft(b), slice_get_node(slice));
     tell_conflicts(b, slice_get_node(slice), known, n_known);
     op->result = store_accepted(b, op, slice_get_node(slice), &result);
     if (is_lost(b->w, slice_get_node(slice)))

@@ -55,6 +55,9 @@ enum writer_kind {
                     * -EEXIST: its pair is bound elsewhere by now */
     WRITER_CLAIM,  /* claim: as it is allocated now; `gone`: it is not (its key
                     * alone counts).  Not stored */
+    WRITER_BARS,   /* node, bars: its cards that get no new pods (NULL: none);
+                    * they hold for a node that comes later, too.  Not
+                    * stored */
     WRITER_LEAD,   /* hold anew the places of all jobs that have members bound
                      * and are incomplete; `n_out`: jobs */
     WRITER_FOLLOW, /* give back all that is held */
@@ -77,7 +80,7 @@ struct writer_op {
 
     /* what several kinds take */
     const char *node;  /* bind: the target; list: a filter; heard, lost, free,
-                        * fed, trust, move, offer */
+                        * fed, trust, move, offer, bars */
     const char *owner; /* put, delete, trust: the node that asks, and may only
                         * touch its own; NULL: anybody */
     uint64_t number;   /* keep, free, fed */
@@ -87,6 +90,7 @@ struct writer_op {
     struct fabric *fabric;         /* set; NULL: none */
     struct allocation *allocation; /* adopt */
     struct claim_use *claim;       /* claim */
+    struct card_bars *bars;        /* bars */
 
     union {      /* what one kind takes, or a few that are alike */
         struct { /* put, delete, get, list */

@@ -27,6 +27,7 @@ struct writer {
     struct feed_progress *fed;
     struct strmap lost;    /* names of nodes that the cluster says are lost */
     struct strmap claims;  /* struct claim_use, by key, as allocated now */
+    struct strmap bars;    /* struct node_bars, by node */
     struct strmap trusted; /* of those that are in doubt no more */
     atomic_bool in_doubt;  /* see writer_in_doubt() */
     writer_overfull_f *overfull; /* see writer_on_overfull(); or NULL */
@@ -130,6 +131,12 @@ void end_offers(const struct writer *w, const char *uid, struct draft **draft);
 /* What claims have (claim_use.h): kube-scheduler gives it, and the API server
  * keeps it. */
 void note_claim(struct writer *w, struct writer_op *op, struct draft **draft);
+
+/* --- cards that are barred: writer_bars.c --- */
+void note_bars(struct writer *w, struct writer_op *op, struct draft **draft);
+/* The node has just published: what is barred of it holds. */
+void bars_follow(const struct writer *w, struct draft *draft, const char *node);
+void bars_free(struct writer *w);
 
 /* The status that a node should have. */
 enum node_status status_now(const struct writer *w, const struct node *n);
