@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "extender/achieved/achieved_book.h"
+#include "extender/cluster/dpu_object.h"
 #include "extender/cluster/feed.h"
 #include "extender/leader/pod_listener.h"
 #include "lib/kube/reflector.h"
@@ -93,6 +94,16 @@ bool cluster_nodes_changed(void *ctx);
 void cluster_nodes_write(void *ctx, struct str *out);
 void cluster_nodes_destroy(struct cluster_nodes *c);
 extern const struct reflector_handler cluster_nodes_handler;
+
+/* What DPU operators say of their DPUs (dpu_object.h): cards that are not ready
+ * are barred.  Each kind has a ctx of its own. */
+struct cluster_dpus;
+struct cluster_dpus *cluster_dpus_create(struct feed *feed);
+void cluster_dpus_destroy(struct cluster_dpus *c);
+struct cluster_dpus_of;
+struct cluster_dpus_of *cluster_dpus_of(struct cluster_dpus *c,
+                                        enum dpu_kind kind);
+extern const struct reflector_handler cluster_dpus_handler;
 
 /* Pods with a role. */
 struct cluster_pods;
