@@ -44,19 +44,22 @@ static void add_users(struct table *t, const cJSON *card)
     table_add(t, str_text(&text));
 }
 
-/* "lost: no answer for 5 s". */
+/* "lost: no answer for 5 s"; and what a DPU operator has against it. */
 static void add_health(struct table *t, const cJSON *card)
 {
     const char *health = json_text(card, "health");
     const char *reason = json_text(card, "healthReason");
+    const char *barred = json_text(card, "barred");
     cleanup_str struct str text = STR_INIT(TABLE_CELL_MAX);
-    enum table_style style = strcmp(health, "ready") == 0     ? STYLE_GOOD
+    enum table_style style = *barred                          ? STYLE_FAIR
+                             : strcmp(health, "ready") == 0   ? STYLE_GOOD
                              : strcmp(health, "suspect") == 0 ? STYLE_FAIR
                              : strcmp(health, "drained") == 0 ? STYLE_FAIR
                              : *health                        ? STYLE_BAD
                                                               : STYLE_PLAIN;
     str_addf(&text, "%s%s%s", health, *health && *reason ? ": " : "",
              *health ? reason : "");
+    str_addf(&text, "%s%s", text.size && *barred ? "; " : "", barred);
     table_add_style(t, style, str_text(&text));
 }
 
@@ -78,7 +81,7 @@ static bool any_by_claims(const cJSON *list)
 
 /* Columns that are there for some cards only. */
 struct extra {
-    bool health; /* of a runtime that is watched */
+    bool health; /* of a runtime that is watched, or of a DPU */
     bool book;   /* who gives it, where that differs */
 };
 
@@ -112,7 +115,8 @@ void cards_render(struct cli *c, const cJSON *list)
         {"CORES", true}, {"MEMORY MiB", true}, {"STATE", false},
         {"PODS", false},
     };
-    const struct extra extra = {.health = cli_any(list, "health"),
+    const struct extra extra = {.health = cli_any(list, "health") ||
+                                          cli_any(list, "barred"),
                                 .book = any_by_claims(list)};
     size_t n = COLUMNS;
     cleanup_table struct table t;

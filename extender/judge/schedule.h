@@ -88,6 +88,10 @@ enum reason schedule_reason(const struct schedule *s, int32_t index,
  * ones: "too few free cores on the cards (4 asked of each)". */
 void schedule_brief(const struct schedule *s, enum reason reason,
                     struct str *out);
+/* Instead of that, where only few nodes have the reason: which cards of the
+ * node are barred, and why; false, and nothing: it is not for that. */
+bool schedule_tell_barred(const struct schedule *s, int32_t index,
+                          enum reason reason, struct str *out);
 /* The reason as a sentence with the node's own numbers. */
 void schedule_explain(const struct schedule *s, int32_t index,
                       enum reason reason, struct str *out);

@@ -3,6 +3,8 @@
 #include "extender/state/usage.h"
 #include "model/pod/rights.h"
 
+enum { BARRED_TOLD_MAX = 2 }; /* cards of a node, each with its reason */
+
 /* --- in a few words ----------------------------------------------------- */
 
 /* A pod that follows its pair is judged with the place that it would get. */
@@ -143,7 +145,7 @@ static const char *brief_plain(enum reason reason)
         [REASON_NO_RUNTIME] =
             "runtime of the cards not known: name their endpoints in the "
             "card file of its biga-advertiser",
-        [REASON_UNHEALTHY] = "card lost",
+        [REASON_UNHEALTHY] = "card lost or barred",
         [REASON_DRAINED] = "card drained",
         [REASON_CARDS_RESERVED] = "services have shares of the cards",
         [REASON_PAIR_CARDS] = "the cards of its pair cannot take it",
@@ -244,6 +246,12 @@ void schedule_brief(const struct schedule *s, enum reason reason,
         brief_node(s->demand, reason, out);
 }
 
+static void add_count(unsigned n, const char *what, struct str *out)
+{
+    if (n)
+        str_addf(out, "; %u %s %s", n, n == 1 ? "card is" : "cards are", what);
+}
+
 /* Cards that might help, were they not withdrawn. */
 static void add_withdrawn(const struct topo *topo, uint16_t within,
                           struct str *out)
@@ -253,17 +261,44 @@ static void add_withdrawn(const struct topo *topo, uint16_t within,
     for (size_t i = 0; i < n; i++) {
         const struct device *card = topo_device(topo, first + i);
         bool by_hand = strcmp(card->health, "drained") == 0;
-        if (!card->unhealthy || !(within >> i & 1))
+        if (!card->unhealthy || *card->barred || !(within >> i & 1))
             continue;
         drained += by_hand;
         lost += !by_hand;
     }
-    if (drained)
-        str_addf(out, "; %u %s drained (biga card undrain)", drained,
-                 drained == 1 ? "card is" : "cards are");
-    if (lost)
-        str_addf(out, "; %u %s lost", lost,
-                 lost == 1 ? "card is" : "cards are");
+    add_count(drained, "drained (biga card undrain)", out);
+    add_count(lost, "lost", out);
+}
+
+/* Those that their managers have withdrawn; the first of them by name. */
+static bool add_barred(const struct topo *topo, uint16_t within,
+                       const char *before, struct str *out)
+{
+    size_t first, n = topo_count(topo, DEVICE_CARD, &first), n_barred = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct device *card = topo_device(topo, first + i);
+        if (!*card->barred || !(within >> i & 1))
+            continue;
+        if (n_barred < BARRED_TOLD_MAX)
+            str_addf(out, "%s%s: %s", n_barred ? "; " : before, card->id,
+                     card->barred);
+        n_barred++;
+    }
+    if (n_barred > BARRED_TOLD_MAX)
+        str_addf(out, "; and so %zu more", n_barred - BARRED_TOLD_MAX);
+    return n_barred > 0;
+}
+
+bool schedule_tell_barred(const struct schedule *s, int32_t index,
+                          enum reason reason, struct str *out)
+{
+    struct node_state state;
+    uint16_t must, within;
+    if (reason != REASON_UNHEALTHY)
+        return false;
+    schedule_view(s, index, &state, &must, &within);
+    return add_barred(snapshot_node(s->snapshot, (size_t)index)->topo, within,
+                      "", out);
 }
 
 /* --- with the node's own numbers ---------------------------------------- */
@@ -320,6 +355,9 @@ void schedule_explain(const struct schedule *s, int32_t index,
     const struct topo *topo = snapshot_node(s->snapshot, (size_t)index)->topo;
     if (reason >= REASON_CARDS_BUSY)
         add_withdrawn(topo, within, out);
+    if (reason >= REASON_CARDS_BUSY || reason == REASON_UNHEALTHY ||
+        reason == REASON_DRAINED)
+        (void)add_barred(topo, within, "; ", out);
     unsigned unsized = (unsigned)__builtin_popcount(usage_unsized(topo));
     if (reason == REASON_CARD_TOO_SMALL && unsized)
         str_addf(out,

@@ -34,7 +34,11 @@ static void pass_all(struct scratch *m, struct str *out)
     wire_write_fitting(&m->args, m->best, m->args.n, out);
 }
 
-enum { TOLD_REASONS = 3 }; /* at most, in the Event of a refusal */
+enum {
+    TOLD_REASONS = 3,  /* at most, in the Event of a refusal */
+    OWN_WORDS_MAX = 3, /* nodes with words of their own; kube-scheduler counts
+                        * equal ones */
+};
 
 /* "no node of 16 fits: 12: too few cards …; 4: …", the most frequent first. */
 static void word_refusal(struct scratch *m, const size_t *from,
@@ -85,9 +89,15 @@ static void refuse_all(struct app *app, struct scratch *m,
             wire_failures_unresolvable(&f);
         for (size_t i = 0; i < m->args.n; i++) {
             enum reason r = m->scores[i];
-            if (reason_resolvable(r) == (resolvable == 1))
-                wire_failures_add(&f, &m->args.names[i],
-                                  str_text(&m->text) + from[r], size[r]);
+            if (reason_resolvable(r) != (resolvable == 1))
+                continue;
+            str_reset(&m->own);
+            bool own = count[r] <= OWN_WORDS_MAX &&
+                       schedule_tell_barred(s, m->indexes[i], r, &m->own);
+            wire_failures_add(&f, &m->args.names[i],
+                              own ? str_text(&m->own)
+                                  : str_text(&m->text) + from[r],
+                              own ? m->own.size : size[r]);
         }
     }
     wire_failures_end(&f);

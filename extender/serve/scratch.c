@@ -28,6 +28,7 @@ static void scratch_destroy(struct scratch *s)
     free(s->costs);
     free(s->scores);
     str_fini(&s->text);
+    str_fini(&s->own);
     str_fini(&s->refusal);
     free(s);
 }
@@ -55,6 +56,7 @@ struct scratch *scratch_take(struct scratch_pool *p)
     if (!s) {
         s = xcalloc(1, sizeof *s);
         str_init(&s->text, SCRATCH_TEXT_MAX);
+        str_init(&s->own, SCRATCH_TEXT_MAX);
         str_init(&s->refusal, SCRATCH_REFUSAL_MAX);
     }
     str_reset(&s->text);

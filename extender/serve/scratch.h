@@ -18,6 +18,7 @@ struct scratch {
     uint8_t *scores;
     size_t cap; /* of the four above */
     struct str text;
+    struct str own;     /* of one node alone */
     struct str refusal; /* in a cluster: why no node fits, for an Event */
     struct scratch *next;
 };

@@ -102,6 +102,7 @@ static void add_device(struct str *out, const struct device *d)
         add_addresses(out, "functions", d->functions, d->n_functions);
         jwrite_bool(out, "healthy", !d->unhealthy);
         jwrite_known_text(out, "health", d->health);
+        jwrite_known_text(out, "barred", d->barred);
         if (d->by_claims)
             jwrite_bool(out, "claims", true);
     }
