@@ -7,12 +7,13 @@ import json
 import os
 import subprocess
 
+import crds
 import pool
 from api import ApiError
 from check import Checks
 from cluster import HERE, ROOT
 from fleet import add_node, node
-from proc import HANGS, wait_for
+from proc import wait_for
 
 DEPLOY = os.path.join(ROOT, "deploy")
 OVERLAYS = os.path.join(DEPLOY, "kustomize", "overlays")
@@ -65,30 +66,13 @@ def taken(c, text):
     return n
 
 
-def crds(c):
-    """Kinds that others bring: enough to take objects of them."""
-    for group, version, kind, plural in (
-            ("monitoring.coreos.com", "v1", "ServiceMonitor",
-             "servicemonitors"),
-            ("monitoring.coreos.com", "v1", "PrometheusRule",
-             "prometheusrules"),
-            ("kubeflow.org", "v2beta1", "MPIJob", "mpijobs"),
-            ("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets")):
-        c.apply([{
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {"name": f"{plural}.{group}"},
-            "spec": {
-                "group": group, "scope": "Namespaced",
-                "names": {"kind": kind, "plural": plural,
-                          "singular": kind.lower()},
-                "versions": [{
-                    "name": version, "served": True, "storage": True,
-                    "schema": {"openAPIV3Schema": {
-                        "type": "object",
-                        "x-kubernetes-preserve-unknown-fields": True}}}]}}])
-    c.kubectl("wait", "--for=condition=Established", "crd", "--all",
-              f"--timeout={HANGS:.0f}s")
+def define_others(c):
+    crds.define(
+        c,
+        ("monitoring.coreos.com", "v1", "ServiceMonitor", "servicemonitors"),
+        ("monitoring.coreos.com", "v1", "PrometheusRule", "prometheusrules"),
+        ("kubeflow.org", "v2beta1", "MPIJob", "mpijobs"),
+        ("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets"))
 
 
 def differences(a, b):
@@ -145,7 +129,7 @@ def doors(t, c, ha, gate):
 
 
 def manifests(t, c):
-    crds(c)
+    define_others(c)
     c.ensure_namespace("biga-system")
     c.ensure_namespace("biga-nodes")
     overlays = {}
