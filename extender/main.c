@@ -101,6 +101,15 @@ static const struct conf_setting settings_table[] = {
              "have by claims are not planned with. Needs the right to list "
              "and watch resourceclaims, resourceclaimtemplates and "
              "deviceclasses."},
+    {.name = "dpus",
+     .type = CONF_FLAG,
+     .offset = AT(server.dpus),
+     .otherwise = "true",
+     .help = "Whether to follow what DPU operators say of their DPUs, where "
+             "they are in the cluster: no new pod gets a card whose DPU of "
+             "NVIDIA's DPF or DataProcessingUnit of the OpenShift DPU "
+             "operator is not ready. Needs the right to list and watch dpus "
+             "and dataprocessingunits."},
     {.name = "policy",
      .type = CONF_TEXT,
      .offset = AT(server.policy),
@@ -330,6 +339,7 @@ static int check_needs(const struct settings *s, struct error *err)
         {"elect", kube, only_kube},
         {"events", kube, only_kube},
         {"claims", kube, only_kube},
+        {"dpus", kube, only_kube},
         {"card-lost", kube, only_kube},
         {"plugin-align", kube, only_kube},
         {"fabric-labels", kube || fabric,

@@ -225,6 +225,7 @@ static int start_cluster(struct server *s, const struct server_config *config,
         .elect = config->elect,
         .events = config->events,
         .claims = config->claims,
+        .dpus = config->dpus,
         .card_lost_s = config->card_lost_s,
     };
     r = cluster_start(&c, &s->cluster, err);

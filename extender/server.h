@@ -25,7 +25,7 @@ struct server_config {
     /* of STORE_KUBERNETES: what cluster_config says */
     const char *kubeconfig; /* NULL: as kube_config_load() finds it */
     const char *namespace, *heartbeats, *identity;
-    bool elect, events, claims;
+    bool elect, events, claims, dpus;
     /* HTTPS on all listeners; NULL: plain HTTP, on loopback alone unless
      * `plain_anywhere` */
     const char *tls_cert, *tls_key, *client_ca;

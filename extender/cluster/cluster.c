@@ -188,6 +188,8 @@ static void create_parts(struct cluster *c)
     if (own->claims)
         c->claims = claim_book_create(&(struct claim_book_config){
             .used = on_claim_used, .classes = on_classes, .ctx = c});
+    if (own->dpus)
+        c->dpus = cluster_dpus_create(c->feed);
     c->host_capacity = host_capacity_create(c->feed, &own->demand);
     c->ps = cluster_ps_create();
     cluster_nodes_each(c->nodes, each_node, c);
@@ -321,6 +323,17 @@ static struct reflector_kind claims_kind(struct cluster *c,
         .ctx = c->claims ? claim_book_ctx(c->claims, kind) : NULL};
 }
 
+static struct reflector_kind dpus_kind(struct cluster *c, enum dpu_kind kind,
+                                       const char *name, const char *path)
+{
+    return (struct reflector_kind){
+        .name = name,
+        .path = path,
+        .handler = cluster_dpus_handler,
+        .ctx = c->dpus ? cluster_dpus_of(c->dpus, kind) : NULL,
+        .without = "cards are judged without it"};
+}
+
 static int start_reflector(struct cluster *c, struct error *err)
 {
     struct reflector_kind kinds[CLUSTER_KINDS] = {
@@ -373,12 +386,20 @@ static int start_reflector(struct cluster *c, struct error *err)
         [CLUSTER_TEMPLATES] =
             claims_kind(c, CLAIM_BOOK_TEMPLATES, "resourceclaimtemplates",
                         "/apis/resource.k8s.io/v1/resourceclaimtemplates"),
+        [CLUSTER_DPF] =
+            dpus_kind(c, DPU_OF_DPF, "dpus",
+                      "/apis/provisioning.dpu.nvidia.com/v1alpha1/dpus"),
+        [CLUSTER_OPENSHIFT] =
+            dpus_kind(c, DPU_OF_OPENSHIFT, "dataprocessingunits",
+                      "/apis/config.openshift.io/v1/dataprocessingunits"),
     };
     kinds[CLUSTER_OTHER_SLICES].query =
         "fieldSelector=spec.driver%21%3Dxpu.biga.dev";
-    return reflector_start(c->config.kube, kinds,
-                           c->claims ? CLUSTER_KINDS : CLUSTER_BASE,
-                           &c->reflector, err);
+    size_t n = CLUSTER_BASE; /* what is not followed has no ctx */
+    for (size_t i = CLUSTER_BASE; i < CLUSTER_KINDS; i++)
+        if (kinds[i].ctx)
+            kinds[n++] = kinds[i];
+    return reflector_start(c->config.kube, kinds, n, &c->reflector, err);
 }
 
 static int start_threads(struct cluster *c, struct error *err)
@@ -456,6 +477,7 @@ void cluster_stop(struct cluster *c)
     cluster_achieved_destroy(c->achieved);
     cluster_pods_destroy(c->pods);
     claim_book_destroy(c->claims);
+    cluster_dpus_destroy(c->dpus);
     host_capacity_destroy(c->host_capacity);
     cluster_ps_destroy(c->ps);
     fit_nodes_destroy(c->fit);

@@ -6,6 +6,7 @@
  *             ─▶ cluster_heartbeats ┤ operations, in order  snapshot
  *             ─▶ cluster_nodes ─────┼──────────▶ writer ──────────▶ readers
  *             ─▶ cluster_pods ──────┤              │
+ *             ─▶ cluster_dpus ──────┤              │
  *             ─▶ claim_book ────────┘              │
  *   elect ── lead / follow ────────────────────────┤
  *   scheduler's bind ── binds ─────────────────────┴─▶ binder ─▶ API server
@@ -53,6 +54,7 @@ struct cluster_config {
                                 * (tests, one replica without a Lease) */
     bool events;         /* write Events and conditions */
     bool claims;         /* follow ResourceClaims (claims/claim_book.h) */
+    bool dpus;           /* follow DPU operators' objects (dpu_object.h) */
     int64_t card_lost_s; /* how long pods stay on a lost card that say nothing
                           * themselves (model/pod/patience.h) */
 };

@@ -29,11 +29,13 @@ enum cluster_kind {
     CLUSTER_PODS,
     CLUSTER_OTHER_PODS,
     CLUSTER_ACHIEVED,
-    CLUSTER_BASE, /* so many without claims */
+    CLUSTER_BASE, /* these are always followed */
     CLUSTER_OTHER_SLICES = CLUSTER_BASE,
     CLUSTER_CLAIMS,
     CLUSTER_CLASSES,
     CLUSTER_TEMPLATES,
+    CLUSTER_DPF,
+    CLUSTER_OPENSHIFT,
     CLUSTER_KINDS
 };
 
@@ -59,6 +61,7 @@ struct cluster {
     struct cluster_achieved *achieved;
     struct cluster_pods *pods;
     struct claim_book *claims; /* NULL: they are not followed */
+    struct cluster_dpus *dpus; /* the same */
     struct host_capacity *host_capacity;
     struct cluster_ps *ps;
     struct fit_nodes *fit; /* what kube-scheduler would judge */

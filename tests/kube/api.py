@@ -31,6 +31,8 @@ GROUPS = {
     "mutatingadmissionpolicies mutatingadmissionpolicybindings":
         "/apis/admissionregistration.k8s.io/v1",
     "customresourcedefinitions": "/apis/apiextensions.k8s.io/v1",
+    "dpus": "/apis/provisioning.dpu.nvidia.com/v1alpha1",
+    "dataprocessingunits": "/apis/config.openshift.io/v1",
     "tokenreviews": "/apis/authentication.k8s.io/v1",
     "subjectaccessreviews selfsubjectaccessreviews":
         "/apis/authorization.k8s.io/v1",

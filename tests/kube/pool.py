@@ -21,7 +21,8 @@ NAMESPACES = ("biga-system", "biga-nodes")
 FIRST = ("customresourcedefinitions", "deployments", "daemonsets",
          "statefulsets", "replicasets", "jobs", "cronjobs", "pods")
 NEVER = ("bindings", "namespaces", "tokenreviews", "subjectaccessreviews",
-         "selfsubjectaccessreviews", "workloads", "podgroups")
+         "selfsubjectaccessreviews", "workloads", "podgroups",
+         "dpus", "dataprocessingunits")  # which go with their definitions
 FEW = 8  # objects of a kind that are deleted one by one
 
 

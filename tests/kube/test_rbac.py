@@ -10,6 +10,7 @@ import os
 import time
 
 import claims
+import dpus
 import fleet
 import gates
 import pool
@@ -36,6 +37,7 @@ ROLES = {("biga-system", "biga-extender-election"): EXTENDER,
          (None, "biga-operator"): OPERATOR}
 NODES = ["node1", "node2"]
 CLAIMS = "node3"  # its cards are given by claims
+LONE = "lone"  # it has one card
 GATE = os.path.join(ROOT, "deploy", "kustomize", "components", "gate",
                     "rbac.yaml")
 # seconds between two writes of one Event (extender/leader/events.h)
@@ -154,13 +156,15 @@ class Bench:
             self.lab.bind(f"system:serviceaccount:default:{account}", role,
                           cluster=True)
         self.c.kubectl("apply", "--server-side", "-f", GATE)
-        fleet.add_nodes(self.api, NODES + [CLAIMS, "adv"])
-        self.beats = Beats(self.api, NODES + [CLAIMS])
+        fleet.add_nodes(self.api, NODES + [CLAIMS, LONE, "adv"])
+        self.beats = Beats(self.api, NODES + [CLAIMS, LONE])
         for node in NODES:
             publish(self.api, node)
         publish(self.api, CLAIMS, more=["--claims"])
         self.api.create("resourceclaimtemplates", claims.template(
             "card", claims.requests(n_gpus=0)))
+        dpus.define(self.c)
+        publish(self.api, LONE, more=["--hostfile", dpus.lone_host(self.c)])
         self.leader = self.lab.extender("leader", "--fresh=1m")
         self.lab.leader()
         self.watcher = self.lab.extender("watcher", "--fresh=1m", start=False)
@@ -271,6 +275,29 @@ class Bench:
         read = self.watch_anew()
         self.wait("all is listed", lambda: read.call(
             "GET", "/v1/cluster")["synced"])
+
+    def barred_by(self, put):
+        """What bars a card is known from the list, and then by the watch."""
+        put(False)
+        read = self.watch_anew()
+
+        def is_barred():
+            (card,) = [item for item in read.call(
+                "GET", "/v1/cards")["items"] if item["node"] == LONE]
+            return "barred" in card
+        try:
+            self.wait("a card is barred", is_barred)
+        finally:
+            put(True)
+        self.wait("it is not any more", lambda: not is_barred())
+
+    def dpus_are_followed(self):
+        self.barred_by(lambda ready: dpus.dpu(
+            self.api, "dpu", LONE, "Ready" if ready else "Error"))
+
+    def units_are_followed(self):
+        self.barred_by(lambda ready: dpus.unit(
+            self.api, "unit", LONE, ready))
 
     def nodes_are_followed(self):
         read = self.watch_anew()
@@ -735,6 +762,12 @@ NEEDED_BY = {
         Bench.claims_are_followed,
     ("biga-extender", "deviceclasses", "list"): Bench.claims_are_followed,
     ("biga-extender", "deviceclasses", "watch"): Bench.claims_are_followed,
+    ("biga-extender", "dpus", "list"): Bench.dpus_are_followed,
+    ("biga-extender", "dpus", "watch"): Bench.dpus_are_followed,
+    ("biga-extender", "dataprocessingunits", "list"):
+        Bench.units_are_followed,
+    ("biga-extender", "dataprocessingunits", "watch"):
+        Bench.units_are_followed,
     ("biga-extender", "nodes", "list"): Bench.nodes_are_followed,
     ("biga-extender", "nodes", "watch"): Bench.nodes_are_followed,
     ("biga-extender", "pods", "list"): Bench.pods_are_followed,

@@ -200,6 +200,7 @@ Test(reflector_time, asks_again_for_what_is_absent)
     struct play p;
     struct reflector_state s;
     tuning.absent_ms = 5000;
+    cr_expect_lt(reflector_tuning_default.absent_ms, 5000);
     play_prepare(&p, script, ARRAY_LEN(script));
     p.kinds[0].without = "nothing is missed";
     virtual_begin();
