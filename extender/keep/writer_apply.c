@@ -95,11 +95,13 @@ void apply_put_slice(struct batch *b, struct writer_op *op)
     op->created = ingest_owner(ingest, op->name) == NULL;
     cleanup_free const struct allocation **known = NULL;
     size_t n_known = list_conflicts(b, slice_get_node(slice), &known);
+    const struct node *old = draft_node(batch_draft(b), slice_get_node(slice));
+    const struct topo *before = old ? old->published : NULL;
     op->result = ingest_put(ingest, slice, clock_ms(), batch_draft(b), &result,
                             &op->error);
     if (op->result < 0)
         return;
-    bars_follow(b->w, batch_draft(b), slice_get_node(slice));
+    bars_follow(b->w, batch_draft(b), slice_get_node(slice), before);
     tell_conflicts(b, slice_get_node(slice), known, n_known);
     op->result = store_accepted(b, op, slice_get_node(slice), &result);
     if (is_lost(b->w, slice_get_node(slice)))

@@ -39,13 +39,15 @@ static void tell_unmatched(const struct card_bars *bars,
     }
 }
 
-void bars_follow(const struct writer *w, struct draft *draft, const char *node)
+void bars_follow(const struct writer *w, struct draft *draft, const char *node,
+                 const struct topo *before)
 {
     const struct node_bars *known = strmap_get(&w->bars, node);
     const struct node *is = draft_node(draft, node);
     if (!known || !is)
         return;
-    tell_unmatched(known->bars, is);
+    if (is->published != before)
+        tell_unmatched(known->bars, is);
     draft_set_bars(draft, node, known->bars);
 }
 

@@ -134,8 +134,10 @@ void note_claim(struct writer *w, struct writer_op *op, struct draft **draft);
 
 /* --- cards that are barred: writer_bars.c --- */
 void note_bars(struct writer *w, struct writer_op *op, struct draft **draft);
-/* The node has just published: what is barred of it holds. */
-void bars_follow(const struct writer *w, struct draft *draft, const char *node);
+/* The node has just published, `before` until then: what is barred of it
+ * holds. */
+void bars_follow(const struct writer *w, struct draft *draft, const char *node,
+                 const struct topo *before);
 void bars_free(struct writer *w);
 
 /* The status that a node should have. */
