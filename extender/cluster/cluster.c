@@ -334,6 +334,19 @@ static struct reflector_kind dpus_kind(struct cluster *c, enum dpu_kind kind,
         .without = "cards are judged without it"};
 }
 
+static struct reflector_kind achieved_kind(const struct cluster *c)
+{
+    return (struct reflector_kind){
+        .name = "configmaps",
+        .path = c->achieved_path,
+        .query = "labelSelector=biga.dev%2Freport%3Dachieved",
+        .handler = cluster_achieved_handler,
+        .ctx = c->achieved,
+        .without = "what pods have in fact is not known: let it list and "
+                   "watch the configmaps of the heartbeats' namespace",
+    };
+}
+
 static int start_reflector(struct cluster *c, struct error *err)
 {
     struct reflector_kind kinds[CLUSTER_KINDS] = {
@@ -366,14 +379,7 @@ static int start_reflector(struct cluster *c, struct error *err)
                                          "status.phase%21%3DFailed",
                                 .handler = host_capacity_pods,
                                 .ctx = c->host_capacity},
-        [CLUSTER_ACHIEVED] =
-            {.name = "configmaps",
-             .path = c->achieved_path,
-             .query = "labelSelector=biga.dev%2Freport%3Dachieved",
-             .handler = cluster_achieved_handler,
-             .ctx = c->achieved,
-             .without = "what pods have in fact is not known: let it list and "
-                        "watch the configmaps of the heartbeats' namespace"},
+        [CLUSTER_ACHIEVED] = achieved_kind(c),
         [CLUSTER_OTHER_SLICES] =
             claims_kind(c, CLAIM_BOOK_SLICES, "other-slices",
                         "/apis/resource.k8s.io/v1/resourceslices"),
