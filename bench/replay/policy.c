@@ -149,14 +149,6 @@ static bool place_job(struct chooser *c, const struct snapshot *s,
 
 /* --- the others: devices of a node -------------------------------------- */
 
-static uint16_t lowest_bits(unsigned from, unsigned n)
-{
-    unsigned taken = 0;
-    for (; n; n--, from &= from - 1)
-        taken |= from & -from;
-    return (uint16_t)taken;
-}
-
 static uint16_t random_bits(uint64_t *random, unsigned from, unsigned n)
 {
     unsigned taken = 0;
