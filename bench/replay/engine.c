@@ -20,6 +20,7 @@ struct sim {
     const struct replay_config *config;
     struct replay_result *r;
     struct chooser chooser;
+    struct given given;
     struct measure measure;
     struct snapshot *now;
     struct running *heap; /* the earliest end on top */
@@ -127,7 +128,8 @@ static bool try_start(struct sim *s, uint32_t number, int64_t now_us)
     s->r->by_cards[job->cards].started++;
     s->waits[s->n_waits++] = now_us - job->arrival_us;
     heap_push(s, (struct running){now_us + job->duration_us, number});
-    measure_job(&s->measure, job, number, s->spots);
+    measure_job(&s->measure, job, number, s->spots,
+                given_take(&s->given, number, s->spots, job->pairs));
     return true;
 }
 
@@ -142,6 +144,7 @@ static void end_job(struct sim *s, struct running *done)
         (void)draft_release(draft, pod.namespace, pod.name);
     }
     commit(s, draft);
+    given_release(&s->given, done->job, job->pairs);
     s->used -= (uint64_t)job->pairs * job->cards;
     s->r->makespan_us = done->end_us - s->config->trace->jobs[0].arrival_us;
 }
@@ -255,18 +258,21 @@ static void sim_init(struct sim *s, const struct replay_config *config,
             most = config->trace->jobs[i].pairs;
     r->policy = policy;
     r->comm_s = xcalloc(n, sizeof *r->comm_s);
+    r->achieved_comm_s = xcalloc(n, sizeof *r->achieved_comm_s);
     s->now = snapshot_ref(config->fleet->idle);
     s->heap = xcalloc(n, sizeof *s->heap);
     s->queue = xcalloc(n, sizeof *s->queue);
     s->waits = xcalloc(n, sizeof *s->waits);
     s->spots = xcalloc(most, sizeof *s->spots);
     s->last_us = config->trace->jobs[0].arrival_us;
+    given_init(&s->given, config->gpus_by, config->fleet, n);
     measure_init(&s->measure, config, r);
 }
 
 static void sim_fini(struct sim *s)
 {
     measure_fini(&s->measure);
+    given_fini(&s->given);
     chooser_fini(&s->chooser);
     snapshot_unref(s->now);
     free(s->heap);
@@ -305,5 +311,6 @@ void replay_run(const struct replay_config *config, enum replay_policy policy,
 void replay_result_fini(struct replay_result *r)
 {
     free(r->comm_s);
-    r->comm_s = NULL;
+    free(r->achieved_comm_s);
+    r->comm_s = r->achieved_comm_s = NULL;
 }

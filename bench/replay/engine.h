@@ -9,6 +9,7 @@
 
 #include "bench/replay/cost.h"
 #include "bench/replay/fleet.h"
+#include "bench/replay/given.h"
 #include "bench/replay/policy.h"
 #include "bench/replay/trace.h"
 
@@ -25,6 +26,7 @@ struct replay_config {
     const struct costs_model *costs;
     const struct profile *profile;
     bool want_gpus;
+    enum gpus_by gpus_by;
     bool loss;     /* what does not fit at once is turned away */
     bool backfill; /* jobs behind one that waits may start before it */
     uint64_t seed;
@@ -56,6 +58,10 @@ struct replay_result {
     uint64_t wide, wide_aligned;   /* of two or more cards */
     uint64_t narrow, narrow_apart; /* of two to four cards; over several NUMA
                                      * nodes */
+    /* the same pairs with the GPUs that they were given */
+    uint64_t achieved_by_relation[RELATION_COUNT], achieved_aligned;
+    uint64_t farther, nearer;                      /* than promised */
+    double promised_bandwidth, achieved_bandwidth; /* of all, bytes/s */
     /* jobs of several pairs */
     uint64_t gangs, leaves, crossings;
     uint64_t by_tier[COST_TIERS];
@@ -66,6 +72,7 @@ struct replay_result {
     struct replay_sample samples[REPLAY_SAMPLES];
     size_t n_samples;
     double *comm_s; /* of each job; 0: one pair, or never started */
+    double *achieved_comm_s;
     /* measured, thus not the same every time */
     uint64_t n_decisions;
     double decide_p50_us, decide_p99_us, wall_s;
@@ -79,6 +86,9 @@ void replay_result_fini(struct replay_result *r);
  * that both started; 0 when there are none. */
 double replay_comm_ratio(const struct replay_result *r,
                          const struct replay_result *base, size_t n_jobs);
+/* That of `r` as achieved over as promised; and the bandwidth of pairs. */
+double replay_achieved_ratio(const struct replay_result *r, size_t n_jobs);
+double replay_bandwidth_ratio(const struct replay_result *r);
 /* Means over the samples. */
 void replay_mean_sample(const struct replay_result *r, double *ret_pairs,
                         double *ret_jobs, double *ret_hosts);

@@ -5,6 +5,7 @@
 
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
+#include "model/decide/bits.h"
 
 enum { MEMO_SLOTS = 1 << 16 };
 
@@ -38,31 +39,38 @@ static int32_t leaf_of(const struct measure *m, int32_t node)
     return leaf == FABRIC_NONE ? -2 - node : leaf;
 }
 
+static bool rate(const struct measure *m, const struct spot *spot,
+                 uint8_t *ret_relation)
+{
+    const struct host_kind *kind = fleet_kind(m->config->fleet,
+                                              (size_t)spot->node);
+    struct choice choice;
+    kind_rate(kind, spot->cards, spot->gpus, &choice);
+    struct demand pair = {.role = ROLE_HOST,
+                          .align = RELATION_SYS,
+                          .prefer_align = RELATION_PIX,
+                          .cards = (uint8_t)count_bits(spot->cards),
+                          .gpus = (uint8_t)count_bits(spot->gpus)};
+    *ret_relation = choice.relation;
+    return decide_is_aligned(kind->shape, &pair, &choice);
+}
+
 static void measure_pair(struct measure *m, const struct spot *spot,
                          uint8_t *ret_relation)
 {
     struct replay_result *r = m->r;
     const struct host_kind *kind = fleet_kind(m->config->fleet,
                                               (size_t)spot->node);
-    unsigned cards = (unsigned)__builtin_popcount(spot->cards);
+    unsigned cards = count_bits(spot->cards);
     unsigned numas = kind_numas(kind, spot->cards, spot->gpus);
-    struct choice choice;
-    kind_rate(kind, spot->cards, spot->gpus, &choice);
-    struct demand pair = {.role = ROLE_HOST,
-                          .align = RELATION_SYS,
-                          .prefer_align = RELATION_PIX,
-                          .cards = (uint8_t)cards,
-                          .gpus = (uint8_t)__builtin_popcount(spot->gpus)};
-    bool aligned = decide_is_aligned(kind->shape, &pair, &choice);
+    bool aligned = rate(m, spot, ret_relation);
     r->pairs++;
-    r->by_relation[choice.relation]++;
+    r->by_relation[*ret_relation]++;
     r->aligned += aligned;
     r->wide += cards >= 2;
     r->wide_aligned += cards >= 2 && aligned;
     r->narrow += cards >= 2 && cards <= 4;
-    r->narrow_apart += cards >= 2 && cards <= 4 &&
-                       __builtin_popcount(numas) > 1;
-    *ret_relation = choice.relation;
+    r->narrow_apart += cards >= 2 && cards <= 4 && count_bits(numas) > 1;
 }
 
 static int compare_i32(const void *a, const void *b)
@@ -82,10 +90,49 @@ static enum cost_tier widest_tier(const struct measure *m, size_t n)
     return widest;
 }
 
-void measure_job(struct measure *m, const struct replay_job *job, size_t number,
-                 const struct spot *spots)
+static double cost_of(const struct measure *m, size_t n)
 {
-    size_t n = job->pairs, leaves = 0;
+    const struct replay_config *c = m->config;
+    return cost_job(c->costs, c->profile, c->fleet->idle->fabric, m->places, n);
+}
+
+/* After what was promised of the same job: `places` is that. */
+static void measure_given(struct measure *m, const struct spot *given, size_t n,
+                          size_t number)
+{
+    struct replay_result *r = m->r;
+    bool changed = false;
+    for (size_t i = 0; i < n; i++) {
+        uint8_t promised = m->places[i].relation;
+        uint8_t *relation = &m->places[i].relation;
+        r->achieved_aligned += rate(m, &given[i], relation);
+        r->achieved_by_relation[*relation]++;
+        r->farther += *relation > promised;
+        r->nearer += *relation < promised;
+        r->promised_bandwidth += m->config->costs->bytes_per_s[promised];
+        r->achieved_bandwidth += m->config->costs->bytes_per_s[*relation];
+        changed |= *relation != promised;
+    }
+    r->achieved_comm_s[number] = changed ? cost_of(m, n) : r->comm_s[number];
+}
+
+static void measure_gang(struct measure *m, size_t n)
+{
+    size_t leaves = 0;
+    m->r->gangs++;
+    m->r->by_tier[widest_tier(m, n)]++;
+    for (size_t i = 1; i < n; i++)
+        m->r->crossings += m->leaves[i] != m->leaves[i - 1];
+    qsort(m->leaves, n, sizeof *m->leaves, compare_i32);
+    for (size_t i = 0; i < n; i++)
+        leaves += i == 0 || m->leaves[i] != m->leaves[i - 1];
+    m->r->leaves += leaves;
+}
+
+void measure_job(struct measure *m, const struct replay_job *job, size_t number,
+                 const struct spot *spots, const struct spot *given)
+{
+    size_t n = job->pairs;
     if (n > m->places_cap) {
         m->places = xrealloc(m->places, n, sizeof *m->places);
         m->leaves = xrealloc(m->leaves, n, sizeof *m->leaves);
@@ -98,32 +145,38 @@ void measure_job(struct measure *m, const struct replay_job *job, size_t number,
         m->leaves[i] = leaf_of(m, spots[i].node);
         measure_pair(m, &spots[i], &m->places[i].relation);
     }
-    if (n < 2)
-        return;
-    m->r->gangs++;
-    m->r->by_tier[widest_tier(m, n)]++;
-    for (size_t i = 1; i < n; i++)
-        m->r->crossings += m->leaves[i] != m->leaves[i - 1];
-    qsort(m->leaves, n, sizeof *m->leaves, compare_i32);
-    for (size_t i = 0; i < n; i++)
-        leaves += i == 0 || m->leaves[i] != m->leaves[i - 1];
-    m->r->leaves += leaves;
-    m->r->comm_s[number] = cost_job(m->config->costs, m->config->profile,
-                                    m->config->fleet->idle->fabric, m->places,
-                                    n);
+    if (n > 1)
+        measure_gang(m, n);
+    m->r->comm_s[number] = cost_of(m, n);
+    measure_given(m, given, n, number);
+}
+
+static double mean_ratio(const double *s, const double *base_s, size_t n)
+{
+    double sum = 0, count = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (s[i] <= 0 || base_s[i] <= 0)
+            continue;
+        sum += s[i] / base_s[i];
+        count++;
+    }
+    return count > 0 ? sum / count : 0;
 }
 
 double replay_comm_ratio(const struct replay_result *r,
                          const struct replay_result *base, size_t n)
 {
-    double sum = 0, count = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (r->comm_s[i] <= 0 || base->comm_s[i] <= 0)
-            continue;
-        sum += r->comm_s[i] / base->comm_s[i];
-        count++;
-    }
-    return count > 0 ? sum / count : 0;
+    return mean_ratio(r->comm_s, base->comm_s, n);
+}
+
+double replay_achieved_ratio(const struct replay_result *r, size_t n)
+{
+    return mean_ratio(r->achieved_comm_s, r->comm_s, n);
+}
+
+double replay_bandwidth_ratio(const struct replay_result *r)
+{
+    return r->pairs ? r->achieved_bandwidth / r->promised_bandwidth : 0;
 }
 
 /* --- what still has room ------------------------------------------------ */
@@ -143,8 +196,7 @@ static uint64_t room_of(const struct measure *m, const struct host_kind *kind,
                           .gpus = m->config->want_gpus,
                           .pair_gpus = m->config->want_gpus};
     (void)plan_room(state, &pair, TOPO_CARDS_MAX, &aligned);
-    pair.cards = pair.pair_cards =
-        (uint8_t)__builtin_popcount((unsigned)kind->cards);
+    pair.cards = pair.pair_cards = (uint8_t)count_bits(kind->cards);
     if (m->config->want_gpus && kind->shape->n_gpus < pair.cards)
         pair.cards = pair.pair_cards = kind->shape->n_gpus;
     pair.gpus = pair.pair_gpus = m->config->want_gpus ? pair.cards : 0;

@@ -23,9 +23,9 @@ void measure_init(struct measure *m, const struct replay_config *config,
 void measure_fini(struct measure *m);
 
 void measure_decision(struct measure *m, int64_t ns);
-/* A job that was started on `spots`. */
+/* A job that was started on `spots`, and what its pairs were given there. */
 void measure_job(struct measure *m, const struct replay_job *job, size_t number,
-                 const struct spot *spots);
+                 const struct spot *spots, const struct spot *given);
 /* What could still start now. */
 void measure_room(struct measure *m, const struct snapshot *s,
                   struct replay_sample *ret_sample);

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "bench/replay/given.h"
+#include "bench/replay/measure.h"
 #include "lib/base/hash.h"
 
 /* Eight cards and GPUs, two of each behind a switch, two switches to a NUMA
@@ -36,6 +37,56 @@ Test(given, a_plugin_gives_the_lowest_that_are_free)
     given_release(&g, 0, 2);
     has = given_take(&g, 2, first, 1);
     cr_assert_eq(has[0].gpus, 0x03, "they are free again");
+    given_fini(&g);
+    replay_fleet_fini(&f);
+}
+
+/* 1 GB/s behind one switch, half of it on the same NUMA node, a quarter
+ * across. */
+static const struct costs_model simple = {
+    .bytes_per_s = {1e9, 5e8, 5e8, 5e8, 25e7, 25e7},
+    .alpha_s = {1e-6, 1e-6, 1e-6, 1e-6},
+    .factor = {1, 1, 1, 1},
+};
+
+/* Two pairs of two cards are promised the second and third switch, and one
+ * card of the first is taken: the plugin gives the pairs the free GPU of the
+ * first with one of the second, and the other one with one of the third. */
+Test(given, the_gpu_of_another_switch_has_its_price)
+{
+    static struct profile once = {.n = 1, .calls = {{COLL_BCAST, 1000, 1}}};
+    const struct spot one[] = {{0, 0x01, 0x01}};
+    const struct spot two[] = {{0, 0x0c, 0x0c}, {0, 0x30, 0x30}};
+    const struct replay_job jobs[] = {{.pairs = 1, .cards = 1},
+                                      {.pairs = 2, .cards = 2}};
+    double promised_s[2] = {0}, achieved_s[2] = {0};
+    struct replay_result r = {.comm_s = promised_s,
+                              .achieved_comm_s = achieved_s};
+    struct replay_fleet f;
+    const struct replay_config config = {
+        .fleet = &f, .costs = &simple, .profile = &once, .want_gpus = true};
+    struct measure m;
+    struct given g;
+    make_fleet(1, &f);
+    given_init(&g, GPUS_BY_PLUGIN, &f, 2);
+    measure_init(&m, &config, &r);
+    measure_job(&m, &jobs[0], 0, one, given_take(&g, 0, one, 1));
+    const struct spot *has = given_take(&g, 1, two, 2);
+    cr_assert_eq(has[0].gpus, 0x06);
+    cr_assert_eq(has[1].gpus, 0x18);
+    measure_job(&m, &jobs[1], 1, two, has);
+    cr_assert_eq(r.by_relation[RELATION_PIX], 3);
+    cr_assert_eq(r.achieved_by_relation[RELATION_PIX], 1);
+    cr_assert_eq(r.achieved_by_relation[RELATION_NODE], 1);
+    cr_assert_eq(r.achieved_by_relation[RELATION_SYS], 1);
+    cr_assert_eq(r.farther, 2);
+    cr_assert_eq(r.nearer, 0);
+    cr_assert_float_eq(replay_bandwidth_ratio(&r), (1 + 0.5 + 0.25) / 3, 1e-12);
+    /* one step, as slow as the farther of both */
+    cr_assert_float_eq(promised_s[1], 1e-6 + 1e-6, 1e-15);
+    cr_assert_float_eq(achieved_s[1], 1e-6 + 4e-6, 1e-15);
+    cr_assert_float_eq(replay_achieved_ratio(&r, 2), 2.5, 1e-9);
+    measure_fini(&m);
     given_fini(&g);
     replay_fleet_fini(&f);
 }

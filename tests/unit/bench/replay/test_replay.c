@@ -9,14 +9,18 @@
 
 #define cleanup_trace __attribute__((__cleanup__(trace_cleanup_p)))
 
-static void make_fleet(size_t hosts, const char *fabric, struct replay_fleet *f)
+static void make_fleet_of(const char *shape, size_t hosts, const char *fabric,
+                          struct replay_fleet *f)
 {
-    const struct fleet_config config = {.hosts = hosts,
-                                        .cards = 8,
-                                        .shapes = "dell-xe9680-bf3",
-                                        .fabric = fabric};
+    const struct fleet_config config = {
+        .hosts = hosts, .cards = 8, .shapes = shape, .fabric = fabric};
     struct error err = {0};
     cr_assert_eq(replay_fleet_init(f, &config, &err), 0, "%s", err.text);
+}
+
+static void make_fleet(size_t hosts, const char *fabric, struct replay_fleet *f)
+{
+    make_fleet_of("dell-xe9680-bf3", hosts, fabric, f);
 }
 
 static struct costs_model read_costs(void)
@@ -336,6 +340,105 @@ Test(replay, counts_the_room_that_is_left)
         cr_assert_float_eq(r.samples[i].used, 12 / 32.0, 1e-9);
     }
     replay_result_fini(&r);
+    replay_fleet_fini(&f);
+}
+
+/* --- what is achieved ---------------------------------------------------- */
+
+/* Eight cards and GPUs, two of each behind a switch, two switches to a NUMA
+ * node. */
+#define TWO_PER_SWITCH "bench/replay/two-per-switch.host"
+
+/* One card at 0 s and one for long; the first is gone when two pairs of two
+ * cards come.  They are promised a whole switch each; the plugin has the
+ * first one's GPU left to give them, and those of the first NUMA node. */
+static struct replay_job left_over[] = {
+    {.arrival_us = 0, .duration_us = 2 * S, .pairs = 1, .cards = 1},
+    {.arrival_us = 1 * S, .duration_us = 99 * S, .pairs = 1, .cards = 1},
+    {.arrival_us = 3 * S, .duration_us = 10 * S, .pairs = 2, .cards = 2},
+};
+
+static void run_left_over(enum gpus_by by, struct replay_result *r)
+{
+    struct replay_fleet f;
+    struct trace trace = {.jobs = left_over, .n = ARRAY_LEN(left_over)};
+    struct replay_config config = {.fleet = &f, .gpus_by = by};
+    make_fleet_of(TWO_PER_SWITCH, 1, "none", &f);
+    run(&config, &trace, POLICY_BIGA, r);
+    replay_fleet_fini(&f);
+}
+
+Test(achieved, a_plugin_gives_the_gpus_of_another_switch)
+{
+    struct replay_result r;
+    run_left_over(GPUS_BY_PLUGIN, &r);
+    cr_assert_eq(r.by_relation[RELATION_PIX], 4);
+    /* their cards are on the second NUMA node, all but one of the GPUs that
+     * the plugin gives are on the first */
+    cr_assert_eq(r.achieved_by_relation[RELATION_PIX], 2);
+    cr_assert_eq(r.achieved_by_relation[RELATION_SYS], 2);
+    cr_assert_float_eq(replay_bandwidth_ratio(&r), (1 + 25000 / 46590.0) / 2,
+                       1e-12);
+    cr_assert_eq(r.farther, 2);
+    cr_assert_eq(r.nearer, 0);
+    cr_assert_eq(r.achieved_aligned, r.aligned - 2);
+    cr_assert_eq(r.achieved_comm_s[0], 0);
+    cr_assert_gt(r.achieved_comm_s[2], r.comm_s[2]);
+    cr_assert_float_eq(replay_achieved_ratio(&r, 3),
+                       r.achieved_comm_s[2] / r.comm_s[2], 1e-12);
+    replay_result_fini(&r);
+}
+
+Test(achieved, claims_pin_them)
+{
+    struct replay_result r;
+    run_left_over(GPUS_BY_CLAIMS, &r);
+    cr_assert_eq(r.achieved_by_relation[RELATION_PIX], 4);
+    cr_assert_eq(r.farther + r.nearer, 0);
+    cr_assert_eq(r.achieved_aligned, r.aligned);
+    cr_assert_eq(replay_bandwidth_ratio(&r), 1);
+    cr_assert_eq(replay_achieved_ratio(&r, 3), 1);
+    replay_result_fini(&r);
+}
+
+static void run_busy(const struct replay_fleet *f, const struct trace *trace,
+                     enum gpus_by by, enum replay_policy policy,
+                     struct replay_result *r)
+{
+    struct replay_config config = {
+        .fleet = f, .backfill = true, .gpus_by = by, .seed = 3};
+    run(&config, trace, policy, r);
+}
+
+Test(achieved, is_the_promise_with_claims_and_moves_nobody_with_a_plugin)
+{
+    struct replay_fleet f;
+    cleanup_trace struct trace trace = {0};
+    struct error err = {0};
+    uint64_t farther = 0;
+    make_fleet_of(TWO_PER_SWITCH, 12, "leaf=4,spine=2", &f);
+    cr_assert_eq(trace_generate("mpi:jobs=150,load=0.9,sizes=1:1,2:1,4:1", 3,
+                                f.n_cards, &trace, &err),
+                 0, "%s", err.text);
+    for (unsigned i = 0; i < POLICY_COUNT; i++) {
+        struct replay_result pinned, given;
+        size_t size = trace.n * sizeof *pinned.comm_s;
+        run_busy(&f, &trace, GPUS_BY_CLAIMS, (enum replay_policy)i, &pinned);
+        run_busy(&f, &trace, GPUS_BY_PLUGIN, (enum replay_policy)i, &given);
+        cr_assert_arr_eq(pinned.achieved_by_relation, pinned.by_relation,
+                         sizeof pinned.by_relation);
+        cr_assert_arr_eq(pinned.achieved_comm_s, pinned.comm_s, size);
+        cr_assert_eq(pinned.achieved_aligned, pinned.aligned);
+        cr_assert_eq(pinned.farther + pinned.nearer, 0);
+        cr_assert_arr_eq(given.by_relation, pinned.by_relation,
+                         sizeof pinned.by_relation);
+        cr_assert_arr_eq(given.comm_s, pinned.comm_s, size);
+        cr_assert_eq(given.makespan_us, pinned.makespan_us);
+        farther += given.farther;
+        replay_result_fini(&pinned);
+        replay_result_fini(&given);
+    }
+    cr_assert_gt(farther, 0, "else this says nothing");
     replay_fleet_fini(&f);
 }
 
