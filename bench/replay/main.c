@@ -11,7 +11,7 @@
 enum { QUIET_NS = 2000000000, EVERY_NS = 500000000 };
 
 struct settings {
-    const char *generate, *format, *shape, *fabric, *policies, *pairs,
+    const char *generate, *format, *shape, *fabric, *policies, *pairs, *gpus_by,
         *backfill;
     const char *profile, *costs, *json, *html, *compress;
     bool loss, timings;
@@ -98,6 +98,16 @@ static const struct conf_setting table[] = {
      .choices = "gpu|card",
      .metavar = "WHAT",
      .help = "What a pair of k cards takes: also k GPUs, or cards alone."},
+    {.name = "gpus-by",
+     .type = CONF_CHOICE,
+     .offset = AT(gpus_by),
+     .otherwise = "plugin",
+     .choices = "plugin|claims",
+     .metavar = "WHO",
+     .help = "Who gives a pair its GPUs on its node: a device plugin, which "
+             "gives the free ones of the lowest index, whichever were "
+             "promised; or claims, which pin those that were. It changes what "
+             "is achieved, not where pairs go."},
     {.name = "loss",
      .type = CONF_FLAG,
      .offset = AT(loss),
@@ -161,7 +171,8 @@ static const char text[] =
     "once under each policy, and compares how the pairs are placed: how close "
     "their cards and GPUs are, how many leaf switches a job is spread over, "
     "what room is left, how long jobs wait, and what their collectives would "
-    "cost. Biga goes through the code that serves kube-scheduler.\n\n"
+    "cost, as promised and with the GPUs that they are given. Biga goes "
+    "through the code that serves kube-scheduler.\n\n"
     "FILE is a trace in JSON lines or in the Standard Workload Format. Without "
     "one, the project's own trace is made from the seed.\n\n"
     "The table goes to the standard output; measured decision times and the "
@@ -356,6 +367,8 @@ static int replay(struct replay *p, struct error *err)
         .costs = &p->costs,
         .profile = &p->profile,
         .want_gpus = strcmp(p->set.pairs, "gpu") == 0,
+        .gpus_by = strcmp(p->set.gpus_by, "claims") == 0 ? GPUS_BY_CLAIMS
+                                                         : GPUS_BY_PLUGIN,
         .loss = p->set.loss,
         .backfill = strcmp(p->set.backfill, "simple") == 0,
         .seed = (uint64_t)p->set.seed};

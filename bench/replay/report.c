@@ -115,6 +115,42 @@ static void jobs_table(const struct replay_report *r, struct str *out)
     table_write(&t, false, out);
 }
 
+static void add_change(struct table *t, double ratio)
+{
+    if (ratio > 0)
+        table_addf(t, "%+.2f", 100 * (ratio - 1));
+    else
+        table_add(t, NULL);
+}
+
+/* What was promised beside what came of it. */
+static void achieved_table(const struct replay_report *r, struct str *out)
+{
+    bool claims = r->config->gpus_by == GPUS_BY_CLAIMS;
+    const struct table_column columns[] = {
+        {claims ? "GPUS BY CLAIMS" : "GPUS BY PLUGIN", false},
+        {"PROMISED ALIGNED, %", true},
+        {"ACHIEVED", true},
+        {"FARTHER", true},
+        {"NEARER", true},
+        {"BANDWIDTH, %", true},
+        {"COMM. TIME, %", true},
+    };
+    cleanup_table struct table t;
+    table_init_columns(&t, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < r->n; i++) {
+        const struct replay_result *x = &r->results[i];
+        table_add(&t, replay_policy_name(x->policy));
+        add_percent(&t, x->aligned, x->pairs);
+        add_percent(&t, x->achieved_aligned, x->pairs);
+        add_percent(&t, x->farther, x->pairs);
+        add_percent(&t, x->nearer, x->pairs);
+        add_change(&t, replay_bandwidth_ratio(x));
+        add_change(&t, replay_achieved_ratio(x, r->config->trace->n));
+    }
+    table_write(&t, false, out);
+}
+
 unsigned report_most_cards(const struct replay_report *r)
 {
     unsigned most = 1;
@@ -190,6 +226,10 @@ void report_table(const struct replay_report *r, struct str *out)
         jobs_table(r, out);
         str_add_c(out, '\n');
     }
+    if (r->config->want_gpus) {
+        achieved_table(r, out);
+        str_add_c(out, '\n');
+    }
     flow_table(r, out);
     str_add(out,
             "\nALIGNED: as close as the host's hardware offers to such a pair. "
@@ -197,6 +237,11 @@ void report_table(const struct replay_report *r, struct str *out)
             "of 2 to 4 cards over several NUMA nodes.\nCOMM. TIME: modelled, "
             "Biga = 1.  ROOM: aligned pairs, 8-pair jobs on one leaf, whole\n"
             "hosts that could still start, on the average.\n");
+    if (r->config->want_gpus)
+        str_add(out, "ACHIEVED: with the GPUs that pairs are given.  FARTHER, "
+                     "NEARER: than promised.\nBANDWIDTH, COMM. TIME: by how "
+                     "much the model's changes from promised to achieved,\n"
+                     "of all pairs and mean over jobs of several pairs.\n");
 }
 
 void report_timings(const struct replay_report *r, struct str *out)

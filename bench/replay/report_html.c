@@ -62,6 +62,7 @@ static void summary_row(const struct replay_report *r,
     const struct replay_result *biga = report_biga(r);
     double pairs, jobs, hosts, gangs = (double)x->gangs;
     double ratio = biga ? replay_comm_ratio(x, biga, r->config->trace->n) : 0;
+    double cost = replay_achieved_ratio(x, r->config->trace->n);
     replay_mean_sample(x, &pairs, &jobs, &hosts);
     str_addf(out, "<tr%s><td>%s</td>", x == biga ? " class=\"own\"" : "",
              replay_policy_name(x->policy));
@@ -69,6 +70,7 @@ static void summary_row(const struct replay_report *r,
     cell(out, x->gangs, (double)x->leaves / gangs, 2);
     cell(out, x->gangs, (double)x->crossings / gangs, 2);
     cell(out, ratio > 0, ratio, 3);
+    cell(out, cost > 0, 100 * (cost - 1), 2);
     cell(out, x->jobs, 100 * share(x->rejected + x->impossible, x->jobs), 2);
     cell(out, x->started, seconds(x->wait_p50_us) / 60, 1);
     cell(out, x->started, seconds(x->wait_p99_us) / 60, 1);
@@ -88,7 +90,8 @@ static void summary(const struct replay_report *r, struct str *out)
         out,
         "<div class=\"wide\"><table>\n<tr><th>policy</th><th>aligned pairs, "
         "%</th><th>leaves per job</th><th>crossings</th><th>comm. time"
-        "</th><th>refused, %</th><th>wait p50, min</th><th>p99, min</th>"
+        "</th><th>as achieved, + %</th><th>refused, %</th><th>wait p50, "
+        "min</th><th>p99, min</th>"
         "<th>makespan, h</th><th>used, %</th><th>8-pair jobs that still "
         "fit</th>");
     if (r->timings)

@@ -42,14 +42,32 @@ static void add_samples(const struct replay_result *x, struct str *out)
     str_add(out, "\n      ]");
 }
 
+static void add_relations(struct str *out, const char *name,
+                          const uint64_t pairs[RELATION_COUNT])
+{
+    str_addf(out, ",\n      \"%s\": {", name);
+    for (unsigned k = 0; k < RELATION_COUNT; k++)
+        str_addf(out, "%s\"%s\": %" PRIu64, k ? ", " : "", relation_name(k),
+                 pairs[k]);
+    str_add_c(out, '}');
+}
+
+static void add_achieved(const struct replay_report *r,
+                         const struct replay_result *x, struct str *out)
+{
+    add_relations(out, "achievedPairsByRelation", x->achieved_by_relation);
+    add_u64(out, "achievedAligned", x->achieved_aligned);
+    add_u64(out, "pairsFartherThanPromised", x->farther);
+    add_u64(out, "pairsNearerThanPromised", x->nearer);
+    add_double(out, "bandwidthAchievedOverPromised", replay_bandwidth_ratio(x));
+    add_double(out, "communicationTimeAchievedOverPromised",
+               replay_achieved_ratio(x, r->config->trace->n));
+}
+
 static void add_pairs(const struct replay_result *x, struct str *out)
 {
     add_u64(out, "pairs", x->pairs);
-    str_add(out, ",\n      \"pairsByRelation\": {");
-    for (unsigned k = 0; k < RELATION_COUNT; k++)
-        str_addf(out, "%s\"%s\": %" PRIu64, k ? ", " : "", relation_name(k),
-                 x->by_relation[k]);
-    str_add_c(out, '}');
+    add_relations(out, "pairsByRelation", x->by_relation);
     add_u64(out, "aligned", x->aligned);
     add_double(out, "alignedShare", share(x->aligned, x->pairs));
     add_u64(out, "pairsOfTwoOrMoreCards", x->wide);
@@ -83,6 +101,8 @@ static void add_result(const struct replay_report *r,
              x->by_tier[COST_SPINE], x->by_tier[COST_CORE]);
     add_double(out, "communicationTimeOverBiga",
                biga ? replay_comm_ratio(x, biga, r->config->trace->n) : 0);
+    if (r->config->want_gpus)
+        add_achieved(r, x, out);
     add_double(out, "waitMeanSeconds", x->wait_mean_us / 1e6);
     add_double(out, "waitP50Seconds", seconds(x->wait_p50_us));
     add_double(out, "waitP99Seconds", seconds(x->wait_p99_us));
@@ -122,6 +142,9 @@ void report_json(const struct replay_report *r, struct str *out)
              ", \"cards\": %" PRIu64 ", \"gpus\": %" PRIu64
              ", \"leaves\": %zu},\n",
              c->fleet->n_cards, c->fleet->n_gpus, c->fleet->n_leaves);
+    if (c->want_gpus)
+        str_addf(out, "  \"gpusBy\": \"%s\",\n",
+                 c->gpus_by == GPUS_BY_CLAIMS ? "claims" : "plugin");
     str_addf(out,
              "  \"pairsTakeGpus\": %s,\n  \"loss\": %s,\n  \"backfill\": %s,\n"
              "  \"profile\": ",

@@ -31,6 +31,22 @@ check "JSON on the standard output" 0 '"policy": "biga"' \
 check "timings only when asked for" 1 "^0$" grep -c decisionP50 "$work/a.json"
 check "… then they are there" 0 "decisionP50Microseconds" \
     "$biga" replay "${small[@]}" --policies biga --timings --json -
+check "what is achieved, GPUs by a plugin" 0 "^GPUS BY PLUGIN .* ACHIEVED" \
+    cat "$work/first"
+check "… and in JSON" 0 '"gpusBy": "plugin"' cat "$work/a.json"
+check "a plugin's GPUs are farther" 0 "^[1-9][0-9]*$" \
+    sed -n 's/.*"pairsFartherThanPromised": \([0-9]*\),/\1/p' "$work/a.json"
+"$biga" replay "${small[@]}" --gpus-by claims --json "$work/b.json" \
+    >"$work/claims" 2>/dev/null
+check "… by claims" 0 "^GPUS BY CLAIMS .* ACHIEVED" cat "$work/claims"
+check "… no pair is" 1 "^0$" \
+    grep -c '"pairsFartherThanPromised": [1-9]' "$work/b.json"
+check "… and all the rest is the same" 0 "are identical" \
+    diff -s <(grep -v -i -e achieved -e promised -e gpusBy "$work/a.json") \
+    <(grep -v -i -e achieved -e promised -e gpusBy "$work/b.json")
+check "… without GPUs it tells nothing" 1 "^0$" \
+    grep -c achieved <("$biga" replay "${small[@]}" --pairs card -p biga -j - \
+        2>/dev/null)
 check "the loss model" 0 "is refused" \
     "$biga" replay --hosts 16 --loss --generate poisson:jobs=500 -p biga
 
@@ -54,6 +70,8 @@ check "a file that is not there" 1 "none\.jsonl: No such file" \
     "$biga" replay "$work/none.jsonl"
 check "a wrong recipe" 1 'generate: has "gauss"' "$biga" replay -g gauss
 check "a wrong policy" 1 'policies: has "best"' "$biga" replay -p best
+check "a wrong hand" 2 'gpus-by.*must be.* plugin' \
+    "$biga" replay --gpus-by chance
 check "a wrong fabric" 1 'fabric: is "leaf=x"' "$biga" replay -f leaf=x
 check "a wrong option" 2 "no such option" "$biga" replay --frob
 check "its own help" 0 "^  -g, --generate" "$biga" replay --help
