@@ -252,7 +252,16 @@ void report_html(const struct replay_report *r, struct str *out)
             "<h2>How to read this</h2>\n<p>All policies see the same arrivals "
             "on the same hosts. Random, first-fit, least- and most-allocated, "
             "numa-only and pcie-greedy place pod by pod; equal nodes are taken "
-            "at random, as kube-scheduler does. Communication profile: ");
+            "at random, as kube-scheduler does. ");
+    if (r->config->want_gpus)
+        str_addf(out,
+                 "All is told as promised but what is called achieved: there "
+                 "%s. ",
+                 r->config->gpus_by == GPUS_BY_CLAIMS
+                     ? "claims pin the GPUs that were promised"
+                     : "a device plugin gives each pair the free GPUs of the "
+                       "lowest index");
+    str_add(out, "Communication profile: ");
     text_escape(r->profile, out);
     str_add(out, ". The constants of the model and their sources are in "
                  "bench/replay/costs.json; what each figure means is in "
