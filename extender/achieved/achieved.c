@@ -82,6 +82,14 @@ struct promise {
     size_t n;
 };
 
+static bool is_promised(const struct promise *p, const char *id)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (strcmp(p->ids[i], id) == 0)
+            return true;
+    return false;
+}
+
 static enum fit fit_devices(const struct topo *topo, const struct promise *p,
                             const struct achieved_devices *told)
 {
@@ -110,11 +118,23 @@ static struct devices used_devices(const struct topo *topo,
     if (fit != FIT_SAME)
         return all;
     for (unsigned i = 0; i < all.n; i++)
-        for (size_t k = 0; k < p->n; k++)
-            if (strcmp(topo_device(topo, all.at[i])->id, p->ids[k]) == 0)
-                add_device(&used, all.at[i]);
+        if (is_promised(p, topo_device(topo, all.at[i])->id))
+            add_device(&used, all.at[i]);
     used.known = true;
     return used;
+}
+
+/* Not known when its node does not publish one any more. */
+static struct devices promised_devices(const struct topo *topo,
+                                       const struct promise *p)
+{
+    struct devices all = {.known = topo != NULL};
+    size_t first, n = topo ? topo_count(topo, p->kind, &first) : 0;
+    for (size_t i = 0; i < n; i++)
+        if (is_promised(p, topo_device(topo, first + i)->id))
+            add_device(&all, first + i);
+    all.known = all.known && all.n == p->n;
+    return all;
 }
 
 static struct promise promised_cards(const struct allocation *a)
@@ -216,23 +236,6 @@ static size_t pair_of(const struct judged *j,
     return n < MEMBERS_MAX ? n : MEMBERS_MAX;
 }
 
-static bool holds_all(const struct topo *topo, const struct devices *all,
-                      const struct promise *p)
-{
-    for (size_t i = 0; i < p->n; i++)
-        if (!has_id(topo, all, p->ids[i]))
-            return false;
-    return true;
-}
-
-static bool is_promised(const struct promise *p, const char *id)
-{
-    for (size_t i = 0; i < p->n; i++)
-        if (strcmp(p->ids[i], id) == 0)
-            return true;
-    return false;
-}
-
 static bool has_other(const struct topo *topo, const struct devices *all,
                       const struct promise *p)
 {
@@ -242,31 +245,32 @@ static bool has_other(const struct topo *topo, const struct devices *all,
     return false;
 }
 
-/* The cards on which the xPU pods of a host pod's pair are; as long as they are
- * not on all that it was promised, and on no other, they are not all there. */
-static struct devices cards_of_xpu_pods(const struct judged *j)
+/* The cards of a host pod's pair.  An xPU pod of which its node tells no card is
+ * on that of its allocation: Biga runs it there or nowhere, and asks nobody who
+ * could choose.  Unless some are seen elsewhere they are those promised. */
+static struct devices cards_of_pair(const struct judged *j)
 {
     const struct allocation *pair[MEMBERS_MAX];
     const struct promise p = promised_cards(j->allocation);
     struct devices all = {.known = j->topo != NULL};
     for (size_t i = 0, n = pair_of(j, pair); i < n && all.known; i++) {
         const struct allocation *m = pair[i];
-        const struct achieved_facts *f;
-        if (m->held || m->demand.role != ROLE_XPU)
+        if (m->held || m->demand.role != ROLE_XPU ||
+            strcmp(m->node, j->allocation->node) != 0)
             continue;
-        f = strcmp(m->node, j->allocation->node) == 0
-                ? achieved_report_find(j->report, &m->demand)
-                : NULL;
-        struct devices own = {0};
-        if (f)
-            own = told_devices(j->topo, DEVICE_CARD, &f->cards);
+        const struct promise its = promised_cards(m);
+        const struct achieved_facts *f = achieved_report_find(j->report,
+                                                              &m->demand);
+        struct devices own = f && f->cards.told
+                                 ? told_devices(j->topo, DEVICE_CARD, &f->cards)
+                                 : promised_devices(j->topo, &its);
         all.known = own.known;
         for (unsigned k = 0; k < own.n; k++)
             add_device(&all, own.at[k]);
     }
-    all.known = all.known && all.n &&
-                (holds_all(j->topo, &all, &p) || has_other(j->topo, &all, &p));
-    return all;
+    return all.known && !has_other(j->topo, &all, &p)
+               ? promised_devices(j->topo, &p)
+               : all;
 }
 
 /* --- host pods ---------------------------------------------------------- */
@@ -281,7 +285,7 @@ static void relate_host(struct judged *j)
         j->pair_cards = used_devices(j->topo, &cards, &j->facts->cards,
                                      j->cards);
     else
-        j->pair_cards = cards_of_xpu_pods(j);
+        j->pair_cards = cards_of_pair(j);
     if (a->n_gpus) {
         own = used_devices(j->topo, &gpus, &j->facts->gpus, j->gpus);
         j->relation = both_ways(j->topo, &own, &j->pair_cards);

@@ -101,8 +101,17 @@ Test(achieved, with_gpus)
          "its node does not tell which GPUs it has"},
         {H("\"gpus\":[\"0000:12:01.0\"],\"cards\":[]") "," ON("12:00.0"), "h",
          ACHIEVED_KEPT, "PIX", ""},
-        /* the card is not known: the GPU is the one, how far is not told */
-        {H("\"gpus\":[\"0000:12:01.0\"]"), "h", ACHIEVED_KEPT, "unknown", ""},
+        /* nobody tells of cards: Biga runs its xPU pod on that promised */
+        {H("\"gpus\":[\"0000:12:01.0\"]"), "h", ACHIEVED_KEPT, "PIX", ""},
+        {H("\"gpus\":[\"0000:12:01.0\"]") "," X("\"cpus\":\"0\""), "h",
+         ACHIEVED_KEPT, "PIX", ""},
+        {H("\"gpus\":[\"0000:22:01.0\"]"), "h", ACHIEVED_LOST, "SYS",
+         "promised GPU gpu-0000-12-01-0 (PIX to card card-0000-12-00), has "
+         "0000:22:01.0 (SYS): each transfer crosses the socket link; claim "
+         "GPUs to pin them"},
+        /* but for one that is told, and not published */
+        {H("\"gpus\":[\"0000:12:01.0\"]") "," ON("99:00.0"), "h", ACHIEVED_KEPT,
+         "unknown", ""},
         {H("\"gpus\":[\"0000:12:01.0\"],\"cards\":[\"0000:12:00.0\"]"), "h",
          ACHIEVED_KEPT, "PIX", ""},
         {H("\"gpus\":[\"0000:12:01.0\",\"0000:22:01.0\"]") "," ON("12:00.0"),
@@ -188,7 +197,11 @@ Test(achieved, without_gpus)
          "promised CPUs of NUMA node 0 (NODE), has 32-39, those of NUMA node 1 "
          "(SYS): each transfer crosses the socket link; the kubelet's CPU "
          "manager chose them"},
-        {H("\"numa\":[1]"), "h", ACHIEVED_LOST, "unknown",
+        {H("\"numa\":[1]"), "h", ACHIEVED_LOST, "SYS",
+         "promised CPUs of NUMA node 0 (NODE), has those of NUMA node 1 (SYS): "
+         "each transfer crosses the socket link; the kubelet's CPU manager "
+         "chose them"},
+        {H("\"numa\":[1]") "," ON("99:00.0"), "h", ACHIEVED_LOST, "unknown",
          "promised CPUs of NUMA node 0 (NODE), has those of NUMA node 1: what "
          "they compute is far from its card; the kubelet's CPU manager chose "
          "them"},
