@@ -81,6 +81,19 @@ def test_job(t, node):
         said = node.biga("ps")
         lacking = [n for n in names(pods) if n not in said]
         assert not lacking, said
+    with t.check("what each xPU pod has is told beside what it was promised"):
+        def told():
+            for n in range(4):
+                name = f"ring-{n}-xpu"
+                found = node.call(
+                    "GET", f"/v1/allocations/default/{name}")["achieved"]
+                assert (found["state"], found.get("cards")) == (
+                    "kept", [where[name].pci]), found
+            return True
+        wait_for("its card is told", told)
+        head, *lines = node.biga("allocations").splitlines()
+        assert "ACHIEVED" in head and "kept" in next(
+            line for line in lines if "ring-0-xpu" in line), (head, lines)
     with t.check("an xPU pod ends after its host pod, and nothing is left"):
         node.delete("ring-0")
         node.wait_gone(["ring-0", "ring-0-xpu"])
