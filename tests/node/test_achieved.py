@@ -16,7 +16,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import rig  # noqa: E402
 import cards  # noqa: E402
-import lab  # noqa: E402
+import gates  # noqa: E402
 from check import Checks  # noqa: E402
 from pods import WAIT, pod, sh  # noqa: E402
 from proc import wait_for  # noqa: E402
@@ -96,35 +96,47 @@ class Node:
     """A rig with the plugin and the advertiser on its host."""
 
     def __init__(self, r):
-        self.r, self.n, self.truth = r, 0, {}
-        self.biga = lab.Lab(r.c).install()
+        self.r, self.n, self.truth, self.processes = r, 0, {}, 0
+        self.biga = gates.Lab(r.c).install()
         r.c.kubectl("apply", "-f", os.path.join(COMPONENT, "rbac.yaml"))
-        path = r.rack.host.path("host")
-        with open(path, "w", encoding="utf-8") as f:
+        with open(r.rack.host.path("host"), "w", encoding="utf-8") as f:
             f.write(host_file(os.cpu_count()))
-        config = r.c.account_kubeconfig(
+        self.config = r.c.account_kubeconfig(
             "biga-system", "biga-advertiser", cards.NODE, name="advertiser")
         self.plugin = r.on_host("plugin", [PLUGIN, KUBELET, RESOURCE, *GPUS])
-        self.process = r.on_host("advertiser", [
-            ADVERTISER, "--server=kubernetes", "--kubeconfig=" + config,
-            "--timeout=60s", "--node=" + cards.NODE, "--hostfile=" + path,
-            "--claims", "--withdraw=false", "--kubelet-dir=" + KUBELET,
-            "--cdi-dir=" + r.rack.host.path("cdi")])
+        self.process = None
         self.told = Told(r.c.api)
 
-    def start(self):
-        self.plugin.start()
+    def advertise(self, *more):
+        """From now on, and nobody else does."""
+        if self.process:
+            self.process.stop()
+        self.processes += 1
+        self.process = self.r.on_host(f"advertiser{self.processes}", [
+            ADVERTISER, "--server=kubernetes", "--kubeconfig=" + self.config,
+            "--timeout=60s", "--node=" + cards.NODE,
+            "--hostfile=" + self.r.rack.host.path("host"), "--withdraw=false",
+            *more])
         self.process.start()
+
+    def start(self, *more):
+        self.plugin.start()
+        self.advertise(*more)
         wait_for("the kubelet has the plugin's devices", lambda: str(
             len(GPUS)) == self.r.c.api.get("nodes", None, cards.NODE)[
                 "status"]["allocatable"].get(RESOURCE))
         self.r.c.apply([TEMPLATE])
 
+    def claims(self):
+        """What makes an advertiser give its cards by claims."""
+        return ("--claims", "--kubelet-dir=" + KUBELET,
+                "--cdi-dir=" + self.r.rack.host.path("cdi"))
+
     # --- pods ----------------------------------------------------------------
-    def apply(self, gpus=0, cpus=None, claim=False):
+    def apply(self, gpus=0, cpus=None, claim=False, **more):
         """One that asks for so many GPUs, CPUs of its own, a card."""
         self.n += 1
-        name, limits, more = f"has-{self.n}", {}, {}
+        name, limits = f"has-{self.n}", {}
         if gpus:
             limits[RESOURCE] = str(gpus)
         if cpus:
@@ -328,7 +340,7 @@ def main():
         with t.check("the node is ready"):
             r.start()
             n = Node(r)
-            n.start()
+            n.start(*n.claims())
         for test in (test_gpus, test_cpus, test_claims, test_heals, test_many,
                      test_right):
             if not t.failed:
@@ -336,4 +348,5 @@ def main():
         t.finish()
 
 
-main()
+if __name__ == "__main__":
+    main()
