@@ -18,7 +18,8 @@ const char *achieved_state_name(enum achieved_state state); /* "kept" … */
 struct achieved {
     enum achieved_state state;
     /* Of the GPUs, or else the CPUs, of its pair's host pod to the cards that
-     * the pair has; RELATION_COUNT: not known. */
+     * the pair has, for a host pod those of their allocations where no node
+     * tells; RELATION_COUNT: not known. */
     enum relation relation;
     const struct achieved_facts *facts; /* borrowed; NULL: none are told */
 };
