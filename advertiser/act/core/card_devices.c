@@ -193,8 +193,9 @@ static int seek(struct finding *f, const struct act_device_set *set,
     if (args.n > 3)
         e = f->helper[0] ? helper_run(f->c->cri, f->helper, &args, &exec, err)
                          : -ENOENT;
-    if (e == -ENOENT)
-        f->unsought = args.argv[3];
+    if (e == -ENOENT) /* the arguments go */
+        f->unsought = arena_strndup(f->arena, args.argv[3],
+                                    strlen(args.argv[3]));
     f->unheard = e < 0 && exec.exit_code == 0;
     if (e == 0 && args.n > 3)
         e = read_paths(f, str_text(&exec.out), err);
