@@ -17,7 +17,8 @@ struct flash {
     const struct flash_ask *ask;
     char wanted[FLASH_VERSION_MAX + 1]; /* what is to boot */
     char *log;                          /* the hook's */
-    struct stat seen;                   /* of the log, at the last look */
+    struct flash_image image;
+    struct stat seen; /* of the log, at the last look */
     struct flash_said said;
 };
 
@@ -167,7 +168,7 @@ static int check(struct flash *f, const struct prep_request *request,
         return 0;
     }
     int e = flash_image_check(f->ask->bfb, f->ask->sha256, f->ask->keep,
-                              f->ask->ctx, &why);
+                              f->ask->ctx, &f->image, &why);
     if (e == -ECANCELED)
         return error_set(err, ECANCELED, "%s", why.text);
     if (e < 0)
@@ -197,11 +198,16 @@ static int record_begun(const struct flash *f, struct error *err)
     return record(f, "FlashInterrupted", message, err);
 }
 
-/* What booted is what was to. */
+/* What booted is what was to, of the image that was checked. */
 static void verify(const struct flash *f, struct flash_outcome *o)
 {
     const char *booted = f->said.version;
-    if (!booted[0])
+    if (!flash_image_is_same(f->ask->bfb, &f->image))
+        say(o, "FlashImageChanged",
+            "%.200s was changed while it was being written to the card, which "
+            "may have another: flash it again",
+            f->ask->bfb);
+    else if (!booted[0])
         say(o, "FlashUnverified",
             "the hook ended well, and did not say what booted: see "
             "hook-%.60s.log",

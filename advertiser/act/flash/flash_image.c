@@ -58,7 +58,7 @@ static int find_sum(const char *path, const char *given,
     return e == -ENOENT ? -EIO : e;
 }
 
-static int open_image(const char *path, int64_t *ret_size, struct error *err)
+static int open_image(const char *path, struct stat *ret_st, struct error *err)
 {
     struct stat st;
     /* a FIFO must not hold us up: do not wait for its writer */
@@ -77,7 +77,7 @@ static int open_image(const char *path, int64_t *ret_size, struct error *err)
         (void)close(fd); /* nothing was written to it */
         return e;
     }
-    *ret_size = st.st_size;
+    *ret_st = st;
     return fd;
 }
 
@@ -124,21 +124,41 @@ static int sum_of(int fd, const char *path, int64_t size,
 }
 
 int flash_image_check(const char *path, const char *sum,
-                      bool (*keep)(void *ctx), void *ctx, struct error *err)
+                      bool (*keep)(void *ctx), void *ctx,
+                      struct flash_image *ret_image, struct error *err)
 {
     char wanted[FLASH_SUM_LEN + 1], found[FLASH_SUM_LEN + 1];
-    int64_t size = 0;
-    int fd = open_image(path, &size, err);
+    struct stat st;
+    int fd = open_image(path, &st, err);
     if (fd < 0)
         return fd;
     cleanup_fd int held = fd;
     int e = find_sum(path, sum, wanted, err);
     if (e == 0)
-        e = sum_of(fd, path, size, keep, ctx, found, err);
+        e = sum_of(fd, path, st.st_size, keep, ctx, found, err);
     if (e == 0 && strcmp(wanted, found) != 0)
         e = error_set(err, EBADMSG,
                       "%s: its SHA-256 is %s, must be %s: it is damaged, not "
-                      "whole, or another one (%" PRId64 " bytes)",
-                      path, found, wanted, size);
+                      "whole, or another one (%jd bytes)",
+                      path, found, wanted, (intmax_t)st.st_size);
+    if (e == 0)
+        ret_image->st = st;
     return e;
+}
+
+static bool is_time(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/* Whoever writes to it, or moves it away and back, changes its ctime, which
+ * nobody can set. */
+bool flash_image_is_same(const char *path, const struct flash_image *image)
+{
+    const struct stat *was = &image->st;
+    struct stat st;
+    return stat(path, &st) == 0 && st.st_dev == was->st_dev &&
+           st.st_ino == was->st_ino && st.st_size == was->st_size &&
+           is_time(&st.st_mtim, &was->st_mtim) &&
+           is_time(&st.st_ctim, &was->st_ctim);
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "lib/base/error.h"
 
@@ -20,10 +21,18 @@ enum {
 bool flash_sum_read(const char *text, size_t size,
                     char ret_sum[FLASH_SUM_LEN + 1]);
 
+/* As it was when it was checked. */
+struct flash_image {
+    struct stat st;
+};
+
 /* Reads all of it. `sum` "": what stands beside.  0; -ENOENT: there is no such
  * file; -ECANCELED when keep(), which is asked now and then, said so; else
  * -errno, it cannot be used. */
 int flash_image_check(const char *path, const char *sum,
-                      bool (*keep)(void *ctx), void *ctx, struct error *err);
+                      bool (*keep)(void *ctx), void *ctx,
+                      struct flash_image *ret_image, struct error *err);
+/* Nobody has written to the file since that check, nor put another there. */
+bool flash_image_is_same(const char *path, const struct flash_image *image);
 
 #endif

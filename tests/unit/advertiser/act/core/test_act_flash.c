@@ -212,6 +212,29 @@ Test(act_flash, half_an_image_is_not_begun)
     end();
 }
 
+/* After it was judged: in place, or by another of that name. */
+Test(act_flash, an_image_that_changes_meanwhile_keeps_the_card_out)
+{
+    static const char *const changes[] = {
+        "printf more >>$BIGA_FLASH_BFB\n",
+        "cp -p $BIGA_FLASH_BFB $L/new\nmv $L/new $BIGA_FLASH_BFB\n",
+    };
+    begin();
+    for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+        cleanup_free char *hook = xasprintf("%s%s", changes[i], BOOTS);
+        put_image("image");
+        put_hook(hook);
+        flash();
+        expect_failed("FlashImageChanged", "flash it again");
+    }
+    put_image("image");
+    put_hook(BOOTS);
+    flash();
+    cr_expect_eq(wait_end().state, FLASHER_DONE);
+    expect_serves();
+    end();
+}
+
 Test(act_flash, an_image_that_cannot_be_judged_is_not_begun)
 {
     struct error err = {0};
