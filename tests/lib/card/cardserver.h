@@ -34,12 +34,10 @@ unsigned cardserver_live(struct cardserver *s, const char *uid);
 /* The variable of the newest container; "" when it has none. */
 void cardserver_env(struct cardserver *s, const char *key, char *ret_value,
                     size_t size);
-/* What the newest container of a pod is given beyond what all have, in lines: devices as
- * "PATH PERMISSIONS", "capability NAME", "hugepages SIZE BYTES", and mounts of
- * what is below /dev as "PATH from PATH". */
+/* What the newest container of a pod is given beyond what all have, in lines:
+ * devices as "PATH PERMISSIONS", "capability NAME", "hugepages SIZE BYTES", and
+ * mounts of what is below /dev as "PATH from PATH". */
 void cardserver_given(struct cardserver *s, const char *uid, struct str *out);
-/* The device nodes that it may use, in their order, with ' ' between. */
-void cardserver_devices(struct cardserver *s, struct str *out);
 /* From then on. */
 void cardserver_take(struct cardserver *s,
                      const struct cardserver_times *times);

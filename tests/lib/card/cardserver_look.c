@@ -95,14 +95,6 @@ void cardserver_given(struct cardserver *s, const char *uid, struct str *out)
                      c->mounts[i]->host_path);
 }
 
-void cardserver_devices(struct cardserver *s, struct str *out)
-{
-    hold_lock(&s->lock);
-    const Cri__ContainerConfig *c = newest(s, NULL);
-    for (size_t i = 0; c && i < c->n_devices; i++)
-        str_addf(out, "%s%s", i ? " " : "", c->devices[i]->host_path);
-}
-
 void cardserver_take(struct cardserver *s, const struct cardserver_times *times)
 {
     pthread_mutex_lock(&s->lock);

@@ -81,14 +81,14 @@ static void end(const char *name)
     cr_assert_eq(actuator_unwant(r.a, name, 0, &err), 0, "%s", err.text);
 }
 
-/* What the newest container has: its files, and these variables. */
+/* What its newest container has: its files, and these variables. */
 static void expect(const char *name, const char *files, const char *rdma,
                    const char *vfs)
 {
     cleanup_str struct str devices = STR_INIT(4096);
     char value[256];
     cr_assert(actrig_reach(&r, name, ACT_RUNNING), "%s", name);
-    cardserver_devices(r.cards[0], &devices);
+    cardserver_given(r.cards[0], name, &devices);
     cr_expect_str_eq(str_text(&devices), files, "%s: %s", name,
                      str_text(&devices));
     cardserver_env(r.cards[0], "BIGA_RDMA_DEVICE", value, sizeof value);
@@ -107,9 +107,9 @@ Test(act_host_devices, each_that_shares_has_a_function)
     begin();
     start();
     want_card("x", "false");
-    expect("x", IB "uverbs2 " IB "rdma_cm", "mlx5_2", "0000:17:00.2");
+    expect("x", IB "uverbs2 rw\n" IB "rdma_cm rw\n", "mlx5_2", "0000:17:00.2");
     want_card("y", "false");
-    expect("y", IB "uverbs3 " IB "rdma_cm", "mlx5_3", "0000:17:00.3");
+    expect("y", IB "uverbs3 rw\n" IB "rdma_cm rw\n", "mlx5_3", "0000:17:00.3");
     want_card("v", "false"); /* one that is for VFIO, which is not given */
     expect("v", "", "", "0000:17:00.4");
     want_card("z", "false");
@@ -118,7 +118,7 @@ Test(act_host_devices, each_that_shares_has_a_function)
     cr_assert(actrig_live(&r, 0, "x", 0));
     cr_assert(actrig_reach(&r, "x", ACT_GONE));
     want_card("w", "false");
-    expect("w", IB "uverbs2 " IB "rdma_cm", "mlx5_2", "0000:17:00.2");
+    expect("w", IB "uverbs2 rw\n" IB "rdma_cm rw\n", "mlx5_2", "0000:17:00.2");
     finish();
 }
 
@@ -127,11 +127,11 @@ Test(act_host_devices, an_advertiser_that_is_new_gives_none_twice)
     begin();
     start();
     want_card("x", "false");
-    expect("x", IB "uverbs2 " IB "rdma_cm", "mlx5_2", "0000:17:00.2");
+    expect("x", IB "uverbs2 rw\n" IB "rdma_cm rw\n", "mlx5_2", "0000:17:00.2");
     actrig_close(&r);
     start();
     want_card("y", "false");
-    expect("y", IB "uverbs3 " IB "rdma_cm", "mlx5_3", "0000:17:00.3");
+    expect("y", IB "uverbs3 rw\n" IB "rdma_cm rw\n", "mlx5_3", "0000:17:00.3");
     finish();
 }
 
@@ -153,7 +153,7 @@ Test(act_host_devices, none_while_somebody_runs_who_is_not_written_down)
     }
     cr_expect_str_eq(v.reason, "DevicesInUse");
     cr_assert(actrig_live(&r, 0, "stray", 0));
-    expect("x", IB "uverbs2 " IB "rdma_cm", "mlx5_2", "0000:17:00.2");
+    expect("x", IB "uverbs2 rw\n" IB "rdma_cm rw\n", "mlx5_2", "0000:17:00.2");
     finish();
 }
 
@@ -162,7 +162,9 @@ Test(act_host_devices, who_is_alone_has_all_of_its_card)
     begin();
     start();
     want_card("x", "true");
-    expect("x", IB "uverbs0 " IB "uverbs2 " IB "uverbs3 " IB "rdma_cm",
+    expect("x",
+           IB "uverbs0 rw\n" IB "uverbs2 rw\n" IB "uverbs3 rw\n" IB
+              "rdma_cm rw\n",
            "mlx5_0,mlx5_2,mlx5_3", "0000:17:00.2,0000:17:00.3,0000:17:00.4");
     finish();
 }
@@ -177,8 +179,10 @@ Test(act_host_devices, what_a_pod_says_of_itself_opens_nothing)
     begin();
     start();
     want("x", "true", (struct cri_pairs){env, 2}, own);
-    expect("x", IB "uverbs8 " IB "rdma_cm /dev/dri/renderD128 /dev/kfd", "mine",
-           "");
+    expect("x",
+           IB "uverbs8 rw\n" IB
+              "rdma_cm rw\n/dev/dri/renderD128 rw\n/dev/kfd rw\n",
+           "mine", "");
     want("y", "true", (struct cri_pairs){NULL, 0}, own);
     expect("y", "", "mine", "");
     finish();
