@@ -35,14 +35,18 @@ static void on_ended(void *ctx, const char *card, bool serves)
 
 /* --- beginning ------------------------------------------------------------ */
 
-/* "tcp://192.168.100.2:7443": what is between. */
+/* "tcp://192.168.100.2:7443": what is between; of version 6, without the
+ * brackets, which ssh does not take. */
 static void address_of(const struct act_place *desc, char *ret, size_t size)
 {
     const char *from = strncmp(desc->endpoint, "tcp://", 6) == 0
                            ? desc->endpoint + 6
                            : "";
     const char *colon = strrchr(from, ':');
-    (void)snprintf(ret, size, "%.*s", (int)(colon ? colon - from : 0), from);
+    int len = (int)(colon ? colon - from : 0);
+    bool brackets = len > 1 && from[0] == '[' && from[len - 1] == ']';
+    (void)snprintf(ret, size, "%.*s", brackets ? len - 2 : len,
+                   from + brackets);
 }
 
 static LOCKED int check(struct actuator *a, const char *name, bool force,

@@ -203,6 +203,32 @@ Test(act_flash, is_told_while_it_runs_and_ends_well)
     end();
 }
 
+Test(act_flash, its_hook_is_told_where_the_card_answers)
+{
+    static const char *const endpoints[][2] = {
+        {"tcp://192.0.2.7:7443", "192.0.2.7"},
+        {"tcp://[fd00::7]:7443", "fd00::7"},
+        {"tcp://card.example:7443", "card.example"},
+    };
+    begin();
+    cleanup_free char *path = in_rig("address");
+    put_hook("echo $BIGA_CARD_ADDRESS >$L/address\n" BOOTS);
+    for (size_t i = 0; i < ARRAY_LEN(endpoints); i++) {
+        struct act_place *p = &r.places[0];
+        struct error err = {0};
+        cleanup_free char *found = NULL;
+        cleanup_free char *wanted = xasprintf("%s\n", endpoints[i][1]);
+        size_t size;
+        (void)snprintf(p->endpoint, sizeof p->endpoint, "%s", endpoints[i][0]);
+        cr_assert_eq(actuator_set_places(r.a, r.places, 1, &err), 0);
+        flash();
+        cr_expect_eq(wait_end().state, FLASHER_DONE);
+        cr_assert_eq(file_read(path, 1024, &found, &size, NULL), 0);
+        cr_expect_str_eq(found, wanted);
+    }
+    end();
+}
+
 Test(act_flash, half_an_image_is_not_begun)
 {
     begin();
