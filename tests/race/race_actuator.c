@@ -1,8 +1,8 @@
 /* The actuator on several cards, everything at once, for some seconds, for
  * ThreadSanitizer to watch: pods that are wanted, begun, ended and forgotten by
- * several, cards that are drained, leave and come back, refuse, freeze, have
- * events or none or too many, containers that end, and those who look on; and
- * an end in the middle of it.  In the end nothing is left on any card but
+ * several, cards that are drained, flashed, leave and come back, refuse, freeze,
+ * have events or none or too many, containers that end, and those who look on;
+ * and an end in the middle of it.  In the end nothing is left on any card but
  * Biga's own.
  *
  *   race_actuator [SECONDS]
@@ -12,18 +12,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
+#include "lib/io/file.h"
 #include "tests/lib/card/actrig.h"
 #include "tests/lib/sim/simstate.h"
+
+/* Of "image"; and of something else. */
+#define IMAGE_SUM                      \
+    "6105d6cc76af400325e94d588ce511be" \
+    "5bfdbb73b437dc51eca43917d7a43e3d"
+#define OTHER_SUM                      \
+    "0123456789abcdef0123456789abcdef" \
+    "0123456789abcdef0123456789abcdef"
 
 enum { N_PODS = 12, ROUND_MS = 1500, END_MS = 240000 };
 
 static struct actrig rig;
+static char *hooks, *image;
 static atomic_bool stopping;
-static atomic_ulong n_calls;
+static atomic_ulong n_calls, n_flashes;
 
 static void die(const char *what, const char *why)
 {
@@ -87,6 +98,20 @@ static void *wanter(void *arg)
 
 /* --- what happens to cards ------------------------------------------------ */
 
+static void flash(uint64_t *random, const char *place)
+{
+    const struct act_flash ask = {.bfb = image,
+                                  .sha256 = sim_random(random) % 4 ? IMAGE_SUM
+                                                                   : OTHER_SUM,
+                                  .version = sim_random(random) % 4 ? "1" : "2",
+                                  .timeout_ms = 10000,
+                                  .force = sim_random(random) % 8};
+    int result = actuator_flash(rig.a, place, &ask, NULL);
+    if (result == 0)
+        atomic_fetch_add(&n_flashes, 1);
+    count(result);
+}
+
 static void *operator_run(void *arg)
 {
     uint64_t random = (uint64_t)(uintptr_t)arg;
@@ -95,6 +120,8 @@ static void *operator_run(void *arg)
         (void)snprintf(place, sizeof place, "card-%u",
                        (unsigned)(sim_random(&random) % ACTRIG_CARDS));
         count(actuator_drain(rig.a, place, sim_random(&random) % 2, NULL));
+        if (sim_random(&random) % 2)
+            flash(&random, place);
         if (sim_random(&random) % 4 == 0)
             actrig_set(&rig, 1 + sim_random(&random) % ACTRIG_CARDS);
         (void)usleep(20000);
@@ -241,6 +268,29 @@ static unsigned n_left(void)
     return left;
 }
 
+/* What flashes cards, and with what. */
+static void put(const char *path, const char *text)
+{
+    struct error err = {0};
+    if (file_write(path, 0700, text, strlen(text), false, &err) < 0)
+        die("file", err.text);
+}
+
+static void set_flashes(void)
+{
+    hooks = xasprintf("%s/hooks", rig.dir);
+    image = xasprintf("%s/image", rig.dir);
+    cleanup_free char *hook = xasprintf("%s/flash-bfb", hooks);
+    if (mkdir(hooks, 0700) < 0)
+        die("folder", hooks);
+    put(hook, "#!/bin/sh\necho progress 50 writing\necho version 1\n");
+    put(image, "image");
+    rig.config.hooks_dir = hooks;
+    for (size_t i = 0; i < ACTRIG_CARDS; i++)
+        (void)snprintf(rig.places[i].pci, sizeof rig.places[i].pci,
+                       "0000:%02zx:00.0", i + 1);
+}
+
 int main(int argc, char **argv)
 {
     unsigned seconds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 3;
@@ -248,9 +298,11 @@ int main(int argc, char **argv)
     actrig_init(&rig, ACTRIG_CARDS);
     rig.config.helper_image = "helper";
     rig.config.orphan_grace_ms = 500;
+    set_flashes();
     /* the next one opens what this one has locked */
     rig.config.destroy_ms = END_MS;
-    for (uint64_t seed = 1; clock_ms() < due || atomic_load(&n_calls) <= 100;
+    for (uint64_t seed = 1; clock_ms() < due || atomic_load(&n_calls) <= 100 ||
+                            atomic_load(&n_flashes) == 0;
          seed++)
         round_run(seed);
     actrig_open(&rig);
@@ -264,6 +316,9 @@ int main(int argc, char **argv)
         (void)usleep(50000);
     }
     actrig_fini(&rig);
-    printf("race_actuator: %lu calls\n", atomic_load(&n_calls));
+    free(hooks);
+    free(image);
+    printf("race_actuator: %lu calls, %lu flashes\n", atomic_load(&n_calls),
+           atomic_load(&n_flashes));
     return 0;
 }
