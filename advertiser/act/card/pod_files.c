@@ -106,14 +106,25 @@ static int make_on_card(const struct pod_access *pod,
     return e < 0 ? e : make_all_hugepages(pod, spec, err);
 }
 
-static int remove_on_card(const struct pod_access *pod, const char *dir,
-                          const char *memory, bool *ret_refused,
+static void add_pages_of(const struct podspec *spec, struct hugepages *pages)
+{
+    for (size_t i = 0; spec && i < spec->n_volumes; i++)
+        if (spec->volumes[i].medium == PODSPEC_HUGEPAGES)
+            (void)hugepages_add(pages, spec->volumes[i].page, 0);
+}
+
+static int remove_on_card(const struct pod_access *pod,
+                          const struct podspec *spec, bool *ret_refused,
                           struct error *err)
 {
+    cleanup_free char *dir = pod_dir_path(pod->dirs, pod->place->name,
+                                          pod->uid);
+    cleanup_free char *memory = pod_dir_memory(pod->uid, true);
     struct helper_args args;
     struct cri_exec exec = {0};
     struct hugepages pages;
     card_sets_hugepages(pod->place, &pages);
+    add_pages_of(spec, &pages);
     helper_args_init(&args, "rm", dir);
     helper_args_add(&args, memory);
     for (size_t i = 0; i < pages.n; i++) {
@@ -130,9 +141,11 @@ static int remove_on_card(const struct pod_access *pod, const char *dir,
 
 /* --- on either ------------------------------------------------------------ */
 
-static int remove_on_host(const char *dir, const char *memory,
-                          struct error *err)
+static int remove_on_host(const struct pod_access *pod, struct error *err)
 {
+    cleanup_free char *dir = pod_dir_path(pod->dirs, pod->place->name,
+                                          pod->uid);
+    cleanup_free char *memory = pod_dir_memory(pod->uid, false);
     struct error other;
     int e = hostdir_remove(dir, err);
     int m = hostdir_remove(memory, e < 0 ? &other : err);
@@ -150,14 +163,10 @@ int pod_files_make(const struct pod_access *pod, const struct podspec *spec,
     return hostdir_make(dir, memory, spec, err);
 }
 
-int pod_files_remove(const struct pod_access *pod, bool *ret_refused,
-                     struct error *err)
+int pod_files_remove(const struct pod_access *pod, const struct podspec *spec,
+                     bool *ret_refused, struct error *err)
 {
-    bool host = card_is_host(pod->place);
-    cleanup_free char *dir = pod_dir_path(pod->dirs, pod->place->name,
-                                          pod->uid);
-    cleanup_free char *memory = pod_dir_memory(pod->uid, !host);
-    *ret_refused = host;
-    return host ? remove_on_host(dir, memory, err)
-                : remove_on_card(pod, dir, memory, ret_refused, err);
+    *ret_refused = card_is_host(pod->place);
+    return *ret_refused ? remove_on_host(pod, err)
+                        : remove_on_card(pod, spec, ret_refused, err);
 }

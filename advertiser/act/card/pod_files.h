@@ -13,9 +13,10 @@
  * needs the helper for that and it does not run. */
 int pod_files_make(const struct pod_access *pod, const struct podspec *spec,
                    struct error *err);
-/* All that is in its directories.  With `*ret_refused` whoever was asked could
- * not remove it; else nobody answered. */
-int pod_files_remove(const struct pod_access *pod, bool *ret_refused,
-                     struct error *err);
+/* All that is in its directories, also of huge pages that the card file does
+ * not give any more; `spec` NULL: not known.  With `*ret_refused` whoever was
+ * asked could not remove it; else nobody answered. */
+int pod_files_remove(const struct pod_access *pod, const struct podspec *spec,
+                     bool *ret_refused, struct error *err);
 
 #endif

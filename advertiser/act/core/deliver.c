@@ -78,11 +78,12 @@ void deliver_files(struct place *at, const struct connection *c,
 
 /* --- their end ---------------------------------------------------------- */
 
-static void remove_files(const struct pod_access *pod, struct machine_result *r,
+static void remove_files(const struct pod_access *pod,
+                         const struct podspec *spec, struct machine_result *r,
                          struct error *err)
 {
     bool refused;
-    r->e = pod_files_remove(pod, &refused, err);
+    r->e = pod_files_remove(pod, spec, &refused, err);
     if (r->e < 0 && refused)
         r->reason = "FilesLeft";
 }
@@ -99,7 +100,7 @@ void deliver_end(struct place *at, const struct connection *c,
         return; /* nothing was begun, or nobody could write anything */
     const struct pod_access pod = access_of(a, c, e, id);
     if (host || id[0]) {
-        remove_files(&pod, r, err);
+        remove_files(&pod, e->spec, r, err);
         return;
     }
     act_lock(a);

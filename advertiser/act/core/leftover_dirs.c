@@ -148,7 +148,7 @@ void leftover_dirs_sweep(struct place *p, const struct connection *c)
                                        .helper = id};
         bool refused;
         act_unlock(a);
-        int e = pod_files_remove(&pod, &refused, &err);
+        int e = pod_files_remove(&pod, NULL, &refused, &err);
         if (e < 0 && !refused)
             cri_reconnect(c->cri);
         act_lock(a);

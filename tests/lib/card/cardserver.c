@@ -378,6 +378,9 @@ static int call_exec(struct call *c)
     m.stdout_data.len = s->exec_out ? strlen(s->exec_out) : 0;
     m.stderr_data.data = (uint8_t *)s->exec_err;
     m.stderr_data.len = s->exec_err ? strlen(s->exec_err) : 0;
+    str_reset(&s->asked);
+    for (size_t i = 0; request && i < request->n_cmd; i++)
+        str_addf(&s->asked, "%s%s", i ? " " : "", request->cmd[i]);
     bool log = request && s->logs_dir && request->n_cmd == 5 &&
                strcmp(request->cmd[1], "log") == 0;
     if (log)
@@ -596,6 +599,7 @@ struct cardserver *cardserver_start(const struct h2_config *config,
     /* no two of a process give the same id */
     static atomic_uint n_started;
     struct cardserver *s = xcalloc(1, sizeof *s);
+    str_init(&s->asked, 1 << 20);
     struct h2_config with = *config;
     with.handler = handle;
     with.ctx = s;
@@ -624,6 +628,7 @@ void cardserver_stop(struct cardserver *s)
     pthread_mutex_destroy(&s->lock);
     free(s->exec_out);
     free(s->exec_err);
+    str_fini(&s->asked);
     free(s->logs_dir);
     free(s);
 }

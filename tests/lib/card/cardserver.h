@@ -73,6 +73,8 @@ unsigned cardserver_held(struct cardserver *s, int64_t *ret_due_ms);
 /* What ExecSync answers from then on; Exec has `out` for its URL. */
 void cardserver_exec(struct cardserver *s, int exit_code, const char *out,
                      const char *err);
+/* The words of the last ExecSync, with ' ' between. */
+void cardserver_asked(struct cardserver *s, struct str *out);
 /* ExecSync of `biga-card log` reads DIR/CONTAINER-ATTEMPT.log from then on
  * (copied), whatever folder it names; NULL: as cardserver_exec() says. */
 void cardserver_logs(struct cardserver *s, const char *dir);

@@ -176,6 +176,12 @@ void cardserver_exec(struct cardserver *s, int exit_code, const char *out,
     pthread_mutex_unlock(&s->lock);
 }
 
+void cardserver_asked(struct cardserver *s, struct str *out)
+{
+    hold_lock(&s->lock);
+    str_add(out, str_text(&s->asked));
+}
+
 void cardserver_logs(struct cardserver *s, const char *dir)
 {
     pthread_mutex_lock(&s->lock);

@@ -123,12 +123,37 @@ Test(act_card, files_are_removed_by_the_helper_or_it_says_why_not,
     begin();
     const struct pod_access pod = pod_there("abc");
     cardserver_exec(lab.server, 0, "", "");
-    cr_assert_eq(pod_files_remove(&pod, &refused, &lab.err), 0, "%s",
+    cr_assert_eq(pod_files_remove(&pod, NULL, &refused, &lab.err), 0, "%s",
                  lab.err.text);
     cardserver_exec(lab.server, 1, "", "biga-card: busy");
-    cr_expect_eq(pod_files_remove(&pod, &refused, &lab.err), -EIO);
+    cr_expect_eq(pod_files_remove(&pod, NULL, &refused, &lab.err), -EIO);
     cr_expect(refused);
     cr_expect_not_null(strstr(lab.err.text, "biga-card: busy"));
+    end();
+}
+
+/* The card file may give other ones by then, or none. */
+Test(act_card, huge_pages_go_with_their_pod, .timeout = 60)
+{
+    struct podspec_volume volumes[] = {
+        {.medium = PODSPEC_DISK},
+        {.medium = PODSPEC_HUGEPAGES, .page = 2 << 20},
+        {.medium = PODSPEC_HUGEPAGES, .page = 1 << 30},
+    };
+    const struct podspec spec = {.volumes = volumes,
+                                 .n_volumes = ARRAY_LEN(volumes)};
+    cleanup_str struct str asked = STR_INIT(4096);
+    bool refused;
+    begin();
+    const struct pod_access pod = pod_there("abc");
+    cardserver_exec(lab.server, 0, "", "");
+    cr_assert_eq(pod_files_remove(&pod, &spec, &refused, &lab.err), 0, "%s",
+                 lab.err.text);
+    cardserver_asked(lab.server, &asked);
+    cr_expect(strstr(str_text(&asked), " /card-dev/hugepages-2Mi/biga/u-1"),
+              "%s", str_text(&asked));
+    cr_expect(strstr(str_text(&asked), " /card-dev/hugepages-1Gi/biga/u-1"),
+              "%s", str_text(&asked));
     end();
 }
 
@@ -149,7 +174,7 @@ Test(act_card, on_the_host_files_and_logs_are_our_own)
     cr_assert_eq(pod_logs_read(&pod, &ask, &text, &next, &lab.err), 0, "%s",
                  lab.err.text);
     cr_expect_eq(next, 0, "a log that is not there yet is empty");
-    cr_expect_eq(pod_files_remove(&pod, &refused, &lab.err), 0);
+    cr_expect_eq(pod_files_remove(&pod, NULL, &refused, &lab.err), 0);
     cleanup_free char *pods = xasprintf("%s/pods", lab.dir);
     (void)rmdir(pods);
     cr_expect_eq(rmdir(lab.dir), 0, "all of it is gone");
