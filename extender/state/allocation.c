@@ -264,7 +264,6 @@ static int decode_pod(const cJSON *json, struct demand *d, struct error *err)
     return reader_finish_strict(&r);
 }
 
-/* Cores and MiB of each card come together, or neither is stated. */
 static void read_devices(struct reader *r, struct demand *d)
 {
     struct error why;
@@ -273,6 +272,7 @@ static void read_devices(struct reader *r, struct demand *d)
         (void)reader_fail(r, "devices", "%s", why.text);
 }
 
+/* Cores and MiB of each card come together, or neither is stated. */
 static bool read_card_need(struct reader *r, uint32_t *ret_cores,
                            uint32_t *ret_memory_mib)
 {

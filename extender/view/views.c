@@ -446,10 +446,12 @@ void view_achieved_cell(const struct snapshot *s, struct achieved_book *book,
     cleanup_with(achieved_report) struct achieved_report *report =
         achieved_book_get(book, a->node);
     struct achieved x;
-    achieved_judge(s, a, report, &x, NULL);
-    if (a->held)
+    if (a->held) {
         table_add(t, "-");
-    else if (x.state == ACHIEVED_LOST)
+        return;
+    }
+    achieved_judge(s, a, report, &x, NULL);
+    if (x.state == ACHIEVED_LOST)
         table_addf(t, "%s lost", achieved_word(&x));
     else if (x.state == ACHIEVED_KEPT && !achieved_counts(a))
         table_add(t, "kept");
