@@ -26,6 +26,15 @@ bool achieved_any(const cJSON *list)
     return false;
 }
 
+/* Is there a relation to be achieved?  Not of a service. */
+static bool has_relation(const cJSON *of)
+{
+    const cJSON *pod = cJSON_GetObjectItemCaseSensitive(of, "pod");
+    return strcmp(json_text(pod, "role"), "service") != 0 &&
+           (json_number(of, "numa") >= 0 ||
+            cJSON_GetArraySize(json_list(of, "gpus")) > 0);
+}
+
 void achieved_add(struct table *t, const cJSON *of)
 {
     const char *relation = json_text(achieved_of(of), "relation");
@@ -38,7 +47,8 @@ void achieved_add(struct table *t, const cJSON *of)
     else if (*relation)
         table_add_style(t, relation_style(relation), relation);
     else
-        table_add(t, is_state(of, "kept") ? "kept" : "unknown");
+        table_add(t, is_state(of, "kept") && !has_relation(of) ? "kept"
+                                                               : "unknown");
 }
 
 void achieved_line(struct cli *c, const char *name, const cJSON *of)

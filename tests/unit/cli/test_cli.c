@@ -519,6 +519,30 @@ Test(allocations, nics_have_a_column_where_there_are_any)
     cJSON_Delete(list);
 }
 
+/* Its GPU is the promised one; how far that is from its cards is not known. */
+Test(allocations, a_relation_that_is_not_known_is_not_shown_as_kept)
+{
+    cJSON *list = parse(
+        "[{\"pod\":{\"namespace\":\"a\",\"name\":\"h\",\"role\":\"host\"},"
+        "\"node\":\"n\",\"numa\":0,\"relation\":\"PIX\","
+        "\"achieved\":{\"state\":\"kept\",\"relation\":null}},"
+        "{\"pod\":{\"namespace\":\"a\",\"name\":\"i\",\"role\":\"host\"},"
+        "\"node\":\"n\",\"numa\":0,\"relation\":\"PIX\","
+        "\"achieved\":{\"state\":\"kept\",\"relation\":\"PIX\"}},"
+        "{\"pod\":{\"namespace\":\"a\",\"name\":\"s\",\"role\":\"service\"},"
+        "\"node\":\"n\",\"numa\":0,\"relation\":\"PIX\","
+        "\"achieved\":{\"state\":\"kept\",\"relation\":null}}]");
+    struct cli c = {.out = STR_INIT(4096)};
+    cr_expect(allocations_render(&c, list));
+    assert_text(&c.out,
+                "POD  ROLE     NODE  CARD  GPU  NUMA  RELATION  ACHIEVED\n"
+                "a/h  host     n     -     -       0  PIX       unknown\n"
+                "a/i  host     n     -     -       0  PIX       PIX\n"
+                "a/s  service  n     -     -       0  PIX       kept\n");
+    str_fini(&c.out);
+    cJSON_Delete(list);
+}
+
 /* --- leaves --------------------------------------------------------------- */
 
 Test(jobs, leaves_are_in_the_order_of_their_numbers)
