@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <time.h>
@@ -245,8 +244,6 @@ int card_follow_main(int argc, const char *const *argv)
      * waits, for those before it too, and more */
     if (argc > 4 && number_parse(argv[4], FOLLOW_WAIT_MAX, &wait))
         (void)alarm((unsigned)(3 * wait / 1000) + MORE_S);
-    /* who opens a file while it has our lease */
-    (void)signal(SIGIO, SIG_IGN);
     int rc = card_follow(argc, argv, STDOUT_FILENO, &err);
     if (!rc)
         return 0;

@@ -10,11 +10,9 @@
 #include "card/card.h"
 #include "card/follow_private.h"
 #include "lib/base/mem.h"
+#include "lib/io/writers.h"
 
-enum {
-    PIECE_MIN = 2 * CARD_LINE_MAX,
-    SETTLE_MS = 200, /* where nobody tells who writes: unchanged for so long */
-};
+enum { PIECE_MIN = 2 * CARD_LINE_MAX };
 
 int64_t follow_now_ns(void)
 {
@@ -217,21 +215,6 @@ int follow_file_give(struct follow_file *f, struct follow_out *out,
 
 /* --- its end -------------------------------------------------------------- */
 
-/* Has nobody the file open to write it?  For that alone a lease is given. */
-static bool is_left(int fd)
-{
-    struct timespec now;
-    struct stat st;
-    if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0)
-        return fcntl(fd, F_SETLEASE, F_UNLCK) == 0;
-    if (errno == EAGAIN || fstat(fd, &st) != 0)
-        return false;
-    (void)clock_gettime(CLOCK_REALTIME, &now); /* is always there */
-    int64_t ms = (int64_t)(now.tv_sec - st.st_mtim.tv_sec) * 1000 +
-                 (now.tv_nsec - st.st_mtim.tv_nsec) / 1000000;
-    return ms < 0 || ms > SETTLE_MS;
-}
-
 int follow_file_tell(struct follow_file *f, struct follow_out *out,
                      struct error *err)
 {
@@ -244,7 +227,7 @@ int follow_file_tell(struct follow_file *f, struct follow_out *out,
         return rc ? rc : 1;
     }
     /* in this order: nothing more comes then */
-    if (!is_left(f->fd) || fstat(f->fd, &st) != 0 ||
+    if (!writers_are_gone(f->fd) || fstat(f->fd, &st) != 0 ||
         (uint64_t)st.st_size > f->next)
         return 0;
     f->told = true;
