@@ -31,17 +31,19 @@
  *   biga-card memory DIR {NAME dMODE 0}…
  *       The same, of folders alone, and only where DIR is in memory (tmpfs).
  *
- *   biga-card log PATH OFFSET MAX
+ *   biga-card log PATH OFFSET MAX [ended]
  *       What the container wrote, of a log file in the CRI's form
  *       ("TIME stdout|stderr F|P TEXT"), from byte OFFSET of the file on:
  *       at most MAX bytes (1 to 8388608) on stdout.  The last lines on stderr
  *       are "bytes=SIZE", how many they were, and "next=OFFSET", where to go
  *       on; a line that is not whole yet is left for then.  A file that is
  *       shorter than OFFSET was replaced and is read from 0.  Lines of
- *       another form are given as they are.
+ *       another form are given as they are.  "ended": the container has
+ *       exited; waits until its runtime has written all of it and closed the
+ *       file, but not for long.
  *
  *   biga-card tail PATH MAX
- *       The same of the last MAX bytes of the file.
+ *       The same of the last MAX bytes of the file, of one that has exited.
  *
  *   biga-card follow …
  *       The logs of many containers as they are written: see card/follow.h.
@@ -125,6 +127,8 @@ struct card_given {
     size_t size;   /* bytes that were written */
     uint64_t next; /* where to go on */
 };
+/* Waits, not for long, until nobody writes the file any more. */
+void card_log_await(const char *path);
 /* Write to `out`. */
 int card_log(const char *path, uint64_t offset, size_t max, int out,
              struct card_given *ret_given, struct error *err);

@@ -5,6 +5,7 @@
 
 #include "card/card_private.h"
 #include "lib/base/mem.h"
+#include "lib/io/writers.h"
 
 /* A walk through the file.  `line` is where the line begins that `next` is
  * in. */
@@ -187,6 +188,13 @@ static int log_give(struct log *l, bool tail, struct card_given *ret_given,
         return rc;
     *ret_given = (struct card_given){.size = max - l->room, .next = l->next};
     return 0;
+}
+
+void card_log_await(const char *path)
+{
+    cleanup_fd int fd = card_open_file(path, NULL);
+    if (fd >= 0) /* who reads it says why not */
+        (void)writers_await(fd, WRITERS_WAIT_MS); /* what is there is given */
 }
 
 static struct log *log_create(const char *path, size_t max, int out)

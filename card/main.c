@@ -26,7 +26,7 @@ static int usage(void)
                   "       biga-card memory DIR {NAME dMODE 0}...\n"
                   "       biga-card hugepages MOUNT PAGE DIR {NAME dMODE "
                   "0}...\n"
-                  "       biga-card log PATH OFFSET MAX\n"
+                  "       biga-card log PATH OFFSET MAX [ended]\n"
                   "       biga-card tail PATH MAX\n"
                   "       biga-card follow DIR GEN SEQ START WAIT LINGER "
                   "MAX FILE...\n"
@@ -51,7 +51,8 @@ static bool number_read(const char *text, uint64_t max, uint64_t *ret_value)
 }
 
 /* `offset` NULL: its end. */
-static int do_log(const char *path, const char *offset, const char *most)
+static int do_log(const char *path, const char *offset, const char *most,
+                  bool ended)
 {
     uint64_t from = 0, max;
     struct card_given given;
@@ -59,6 +60,8 @@ static int do_log(const char *path, const char *offset, const char *most)
     if ((offset && !number_read(offset, INT64_MAX, &from)) ||
         !number_read(most, CARD_LOG_MAX, &max) || max == 0)
         return usage();
+    if (ended)
+        card_log_await(path);
     int rc =
         offset ? card_log(path, from, (size_t)max, STDOUT_FILENO, &given, &err)
                : card_log_tail(path, (size_t)max, STDOUT_FILENO, &given, &err);
@@ -164,9 +167,11 @@ int main(int argc, char **argv)
     if (argc >= 5 && strcmp(word, "hugepages") == 0)
         return do_hugepages(argc - 2, (const char *const *)(argv + 2));
     if (argc == 5 && strcmp(word, "log") == 0)
-        return do_log(argv[2], argv[3], argv[4]);
+        return do_log(argv[2], argv[3], argv[4], false);
+    if (argc == 6 && strcmp(word, "log") == 0 && strcmp(argv[5], "ended") == 0)
+        return do_log(argv[2], argv[3], argv[4], true);
     if (argc == 4 && strcmp(word, "tail") == 0)
-        return do_log(argv[2], NULL, argv[3]);
+        return do_log(argv[2], NULL, argv[3], true);
     if (argc >= 3 && strcmp(word, "follow") == 0)
         return card_follow_main(argc - 2, (const char *const *)argv + 2);
     if (argc >= 4 && strcmp(word, "devices") == 0)

@@ -12,6 +12,7 @@
 
 #include "lib/base/base64.h"
 #include "lib/base/mem.h"
+#include "tests/lib/late_writer.h"
 #include "tests/lib/testdata.h"
 #include "tests/lib/tmpdir.h"
 
@@ -530,6 +531,22 @@ Test(card, the_end_of_a_log_is_given)
     }
     cr_expect_eq(card_log_tail("/none/x", 1, 1, &at, &err), -ENOENT);
     (void)card_remove(dir, &err);
+}
+
+Test(card, what_comes_late_is_waited_for)
+{
+    cleanup_free char *dir = dir_make();
+    cleanup_free char *path = xasprintf("%s/0.log", dir);
+    cleanup_free char *text = NULL;
+    struct late_writer late;
+    log_make(dir, "", 0);
+    late_writer_begin(&late, path, T "stdout F last\n");
+    card_log_await(path);
+    (void)log_take(dir, 0, 100, &text);
+    late_writer_end(&late);
+    cr_expect_str_eq(text, "last\n");
+    (void)card_remove(dir, &err);
+    card_log_await(path); /* none: who reads it says so */
 }
 
 Test(card, a_log_is_a_file)
