@@ -10,6 +10,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/io/tree.h"
+#include "lib/io/writers.h"
 
 /* --- writing ------------------------------------------------------------ */
 
@@ -207,12 +208,24 @@ static size_t take_lines(const char *data, size_t size, size_t max,
     return at;
 }
 
+static int open_log(const char *path)
+{
+    return open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+}
+
+void hostdir_log_await(const char *path)
+{
+    struct stat st;
+    cleanup_fd int fd = open_log(path);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        (void)writers_await(fd, WRITERS_WAIT_MS); /* what is there is given */
+}
+
 int hostdir_log(const char *path, uint64_t offset, size_t max,
                 struct str *ret_text, uint64_t *ret_next, struct error *err)
 {
     struct stat st;
-    cleanup_fd int fd = open(path,
-                             O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    cleanup_fd int fd = open_log(path);
     if (fd < 0 && errno == ENOENT) {
         *ret_next = offset;
         return 0;

@@ -20,6 +20,9 @@ int hostdir_make(const char *dir, const char *memory,
                  const struct podspec *spec, struct error *err);
 /* With all that is in it; one that is not there is a success. */
 int hostdir_remove(const char *dir, struct error *err);
+/* Of a container that has exited: waits, not for long, until its runtime has
+ * written all of its log. */
+void hostdir_log_await(const char *path);
 /* What the container wrote, of a log file as the runtime writes it, as
  * actuator_logs() gives it.  A file that is not there (yet) is empty. */
 int hostdir_log(const char *path, uint64_t offset, size_t max,

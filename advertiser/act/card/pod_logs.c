@@ -27,18 +27,19 @@ static int ask_helper(const struct pod_access *pod, const char *path,
                       struct error *err)
 {
     char from[24], most[24];
-    const char *const argv[] = {"/biga-card", "log", path, from, most};
+    const char *const argv[] = {"/biga-card", "log", path, from, most, "ended"};
+    size_t n = ARRAY_LEN(argv) - !log->ended;
     (void)snprintf(from, sizeof from, "%" PRIu64, log->offset);
     (void)snprintf(most, sizeof most, "%zu", log->max);
-    int e = helper_exec(pod->cri, pod->helper, argv, ARRAY_LEN(argv), ret_exec,
-                        err);
+    int e = helper_exec(pod->cri, pod->helper, argv, n, ret_exec, err);
     if (e < 0 || ret_exec->exit_code != HELPER_USAGE ||
-        log->max <= HELPER_OLD_MAX)
+        (log->max <= HELPER_OLD_MAX && !log->ended))
         return e;
-    cri_exec_fini(ret_exec);
-    (void)snprintf(most, sizeof most, "%d", HELPER_OLD_MAX);
-    return helper_exec(pod->cri, pod->helper, argv, ARRAY_LEN(argv), ret_exec,
-                       err);
+    cri_exec_fini(ret_exec); /* an older one */
+    if (log->max > HELPER_OLD_MAX)
+        (void)snprintf(most, sizeof most, "%d", HELPER_OLD_MAX);
+    return helper_exec(pod->cri, pod->helper, argv, ARRAY_LEN(argv) - 1,
+                       ret_exec, err);
 }
 
 static int read_on_card(const struct pod_access *pod, const char *path,
@@ -70,6 +71,8 @@ int pod_logs_read(const struct pod_access *pod, const struct pod_log *log,
                   struct str *ret_text, uint64_t *ret_next, struct error *err)
 {
     cleanup_free char *path = path_of(pod, log);
+    if (log->ended && card_is_host(pod->place))
+        hostdir_log_await(path);
     return card_is_host(pod->place)
                ? hostdir_log(path, log->offset, log->max, ret_text, ret_next,
                              err)
@@ -106,6 +109,8 @@ int pod_logs_tail(const struct pod_access *pod, const struct pod_log *log,
                   struct str *ret_text, uint64_t *ret_next, struct error *err)
 {
     cleanup_free char *path = path_of(pod, log);
+    if (card_is_host(pod->place))
+        hostdir_log_await(path);
     return card_is_host(pod->place)
                ? hostdir_log_tail(path, log->max, ret_text, ret_next, err)
                : tail_on_card(pod, path, log->max, ret_text, ret_next, err);

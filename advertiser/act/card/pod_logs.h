@@ -3,6 +3,7 @@
 #ifndef BIGA_ADVERTISER_ACT_CARD_POD_LOGS_H
 #define BIGA_ADVERTISER_ACT_CARD_POD_LOGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,8 @@ struct pod_log {
     uint32_t attempt;
     uint64_t offset; /* where to begin; not of a tail */
     size_t max;      /* bytes */
+    bool ended;      /* the container has exited: waits, not for long, until
+                      * its runtime has written all of it */
 };
 
 /* Adds what was written from that offset on to `ret_text`; `*ret_next` is where
@@ -23,8 +26,8 @@ struct pod_log {
  * where the helper does not run. */
 int pod_logs_read(const struct pod_access *pod, const struct pod_log *log,
                   struct str *ret_text, uint64_t *ret_next, struct error *err);
-/* The same of its last `max` bytes; -ENOENT when it is not there, -ESRCH when
- * the helper does not run. */
+/* The same of the last `max` bytes of one that has ended; -ENOENT when it is
+ * not there, -ESRCH when the helper does not run. */
 int pod_logs_tail(const struct pod_access *pod, const struct pod_log *log,
                   struct str *ret_text, uint64_t *ret_next, struct error *err);
 

@@ -60,10 +60,13 @@ static LOCKED int find_locked(struct actuator *a, const char *namespace,
     (void)snprintf(t->container, sizeof t->container, "%s", u->name);
     t->attempt = u->noted->attempt;
     t->ended = e->intent->state == ACT_GONE || e->m.cleaned;
+    t->exited = e->intent->state == ACT_FAILED;
     for (size_t i = 0; i < e->m.found.n_containers; i++) {
         const struct machine_container *c = &e->m.found.containers[i];
-        if (strcmp(c->name, u->name) == 0 && c->attempt == t->attempt &&
-            c->state == CRI_RUNNING)
+        if (strcmp(c->name, u->name) != 0 || c->attempt != t->attempt)
+            continue;
+        t->exited = c->state == CRI_EXITED;
+        if (c->state == CRI_RUNNING)
             memcpy(t->id, c->id, sizeof t->id);
     }
     helper_id(a, t->c.place.name, t->helper);

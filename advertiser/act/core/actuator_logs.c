@@ -20,7 +20,9 @@ static int log_of_attempt(struct actuator *a, struct call_target *t, size_t max,
     const struct pod_log ask = {.container = t->container,
                                 .attempt = log->attempt,
                                 .offset = log->next,
-                                .max = max};
+                                .max = max,
+                                .ended = t->exited ||
+                                         log->attempt < t->attempt};
     int e = t->helper[0] ? connection_open(&t->c, err) : 0;
     const struct pod_access pod = {.place = &t->c.place,
                                    .dirs = &a->dirs,

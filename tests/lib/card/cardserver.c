@@ -381,7 +381,7 @@ static int call_exec(struct call *c)
     str_reset(&s->asked);
     for (size_t i = 0; request && i < request->n_cmd; i++)
         str_addf(&s->asked, "%s%s", i ? " " : "", request->cmd[i]);
-    bool log = request && s->logs_dir && request->n_cmd == 5 &&
+    bool log = request && s->logs_dir && request->n_cmd >= 5 &&
                strcmp(request->cmd[1], "log") == 0;
     if (log)
         cardserver_log(s, request->cmd, &m);

@@ -13,6 +13,7 @@
 #include "advertiser/act/card/pod_logs.h"
 #include "lib/base/mem.h"
 #include "tests/lib/card/cardserver.h"
+#include "tests/lib/late_writer.h"
 
 /* Were anything of the room to call up into the actuator, its files would be
  * linked in, and these names defined twice. */
@@ -155,6 +156,46 @@ Test(act_card, huge_pages_go_with_their_pod, .timeout = 60)
     cr_expect(strstr(str_text(&asked), " /card-dev/hugepages-1Gi/biga/u-1"),
               "%s", str_text(&asked));
     end();
+}
+
+/* Its runtime says that a container has exited before it has written all. */
+Test(act_card, on_the_host_what_comes_late_is_in_logs_of_what_has_exited,
+     .timeout = 60)
+{
+    struct str text = STR_INIT(1 << 20);
+    const struct pod_log ask = {
+        .container = "main", .attempt = 1, .max = 4096, .ended = true};
+    const struct podspec nothing = {0};
+    struct late_writer late;
+    uint64_t next;
+    bool refused;
+    (void)snprintf(lab.dir, sizeof lab.dir, "/tmp/biga-card-XXXXXX");
+    cr_assert_not_null(mkdtemp(lab.dir));
+    lab.dirs = (struct pod_dirs){.host = lab.dir, .card = "/nowhere"};
+    (void)snprintf(lab.c.place.name, sizeof lab.c.place.name, ACT_HOST);
+    const struct pod_access pod = pod_there("");
+    cleanup_free char *dir = pod_dir_path(&lab.dirs, ACT_HOST, pod.uid);
+    cleanup_free char *name = pod_dir_log_name("main", 1);
+    cleanup_free char *path = xasprintf("%s/logs/%s", dir, name);
+    cr_assert_eq(pod_files_make(&pod, &nothing, &lab.err), 0, "%s",
+                 lab.err.text);
+    late_writer_begin(&late, path, "T stdout F one\n");
+    int e = pod_logs_tail(&pod, &ask, &text, &next, &lab.err);
+    late_writer_end(&late);
+    cr_assert_eq(e, 0, "%s", lab.err.text);
+    cr_expect_str_eq(str_text(&text), "one\n");
+    str_reset(&text);
+    late_writer_begin(&late, path, "T stdout F two\n");
+    e = pod_logs_read(&pod, &ask, &text, &next, &lab.err);
+    late_writer_end(&late);
+    cr_assert_eq(e, 0, "%s", lab.err.text);
+    cr_expect_str_eq(str_text(&text), "one\ntwo\n");
+    cr_expect_eq(next, 30);
+    cr_expect_eq(pod_files_remove(&pod, &nothing, &refused, &lab.err), 0);
+    cleanup_free char *pods = xasprintf("%s/pods", lab.dir);
+    (void)rmdir(pods);
+    cr_expect_eq(rmdir(lab.dir), 0);
+    str_fini(&text);
 }
 
 Test(act_card, on_the_host_files_and_logs_are_our_own)
