@@ -59,7 +59,7 @@ static LOCKED int find_locked(struct actuator *a, const char *namespace,
     (void)snprintf(t->uid, sizeof t->uid, "%s", e->intent->uid);
     (void)snprintf(t->container, sizeof t->container, "%s", u->name);
     t->attempt = u->noted->attempt;
-    t->ended = e->intent->state == ACT_GONE || e->m.cleaned;
+    t->ended = e->intent->state == ACT_GONE || e->m.cleaned || e->logs_saved;
     t->exited = e->intent->state == ACT_FAILED;
     for (size_t i = 0; i < e->m.found.n_containers; i++) {
         const struct machine_container *c = &e->m.found.containers[i];

@@ -68,6 +68,22 @@ static int log_of_kept(struct actuator *a, const struct act_log_ask *ask,
     return e;
 }
 
+/* While it is there; it may go while it is read. */
+static int log_of_rest(struct actuator *a, const struct act_log_ask *ask,
+                       struct call_target *t, size_t max, struct act_log *log,
+                       struct error *err)
+{
+    struct call_target now;
+    struct error ignored; /* how it is without */
+    int e = log_of_attempt(a, t, max, log, err);
+    if (e < 0 || log->text.size > 0)
+        return e;
+    e = call_find(a, ask->namespace, ask->name, ask->container, &now, &ignored);
+    if (e == -ENOENT || (now.ended && strcmp(now.uid, t->uid) == 0))
+        (void)log_of_kept(a, ask, &now, max, log); /* none: nothing came */
+    return 0;
+}
+
 int actuator_logs(struct actuator *a, const struct act_log_ask *ask,
                   struct act_log *ret_log, struct error *err)
 {
@@ -81,7 +97,7 @@ int actuator_logs(struct actuator *a, const struct act_log_ask *ask,
     if ((e == -ENOENT || t.ended) && log_of_kept(a, ask, &t, max, &log) == 0)
         e = 0;
     else if (e == 0 && t.attempt > 0) /* else nothing was begun yet */
-        e = log_of_attempt(a, &t, max, &log, err);
+        e = log_of_rest(a, ask, &t, max, &log, err);
     if (e < 0) {
         str_fini(&log.text);
         return e;

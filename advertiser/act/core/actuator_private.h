@@ -16,7 +16,7 @@ struct call_target {
     char uid[64], container[INTENT_NAME_MAX + 1];
     uint32_t attempt; /* of the container */
     bool exited;      /* it has: its runtime may still write its last lines */
-    bool ended;       /* nothing of it is left there */
+    bool ended;       /* nothing of it is left there, or soon */
     bool answers;
     char why[ACT_MESSAGE_MAX]; /* it does not */
 };

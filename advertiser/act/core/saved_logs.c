@@ -41,7 +41,7 @@ static int save_log(struct actuator *a, const struct pod_access *pod,
 }
 
 void saved_logs_take(struct place *at, const struct connection *c,
-                     const struct pod_entry *e)
+                     struct pod_entry *e)
 {
     struct actuator *a = at->a;
     struct error err = {0};
@@ -72,6 +72,9 @@ void saved_logs_take(struct place *at, const struct connection *c,
                       "uid", e->intent->uid, "container", u->name, "error",
                       err.text, NULL);
     }
+    act_lock(a);
+    e->logs_saved = true;
+    act_unlock(a);
     (void)failpoint("act-after-kept");
 }
 

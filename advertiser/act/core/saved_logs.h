@@ -10,7 +10,7 @@
 /* Saves those of a pod that has ended, as far as possible, before its files are
  * removed. */
 void saved_logs_take(struct place *at, const struct connection *c,
-                     const struct pod_entry *e) EXCLUDES(act_state);
+                     struct pod_entry *e) EXCLUDES(act_state);
 /* As actuator_logs(); -ENOENT when none is saved. */
 int saved_logs_read(struct actuator *a, const struct intent_log *names,
                     uint64_t offset, size_t max, struct str *ret_text,

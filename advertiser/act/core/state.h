@@ -64,6 +64,7 @@ struct pod_entry {
     bool has_devices LOCKED_BY;  /* it was given the sets that it asks for */
     bool uses_devices LOCKED_BY; /* as card_devices_note_use() saw it last */
     bool stirred LOCKED_BY;      /* an event was about it, and no list since */
+    bool logs_saved LOCKED_BY;   /* what its containers wrote last is */
     bool stop_saved LOCKED_BY;   /* intent->stop and its grace are durable */
     bool met LOCKED_BY;       /* it was listed once since it is in the table */
     int64_t due_ms LOCKED_BY; /* of its next step */

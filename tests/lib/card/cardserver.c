@@ -385,6 +385,9 @@ static int call_exec(struct call *c)
                strcmp(request->cmd[1], "log") == 0;
     if (log)
         cardserver_log(s, request->cmd, &m);
+    if (request && s->exec_refused && request->n_cmd > 1 &&
+        strcmp(request->cmd[1], s->exec_refused) == 0)
+        m.exit_code = 1;
     PACK(c, exec_sync_response, &m);
     if (log) {
         free(m.stdout_data.data);

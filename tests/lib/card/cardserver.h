@@ -75,6 +75,9 @@ void cardserver_exec(struct cardserver *s, int exit_code, const char *out,
                      const char *err);
 /* The words of the last ExecSync, with ' ' between. */
 void cardserver_asked(struct cardserver *s, struct str *out);
+/* ExecSync of `biga-card WORD` ends with 1 from then on, whatever else is to
+ * be answered; NULL: none does. */
+void cardserver_exec_refuse(struct cardserver *s, const char *word);
 /* ExecSync of `biga-card log` reads DIR/CONTAINER-ATTEMPT.log from then on
  * (copied), whatever folder it names; NULL: as cardserver_exec() says. */
 void cardserver_logs(struct cardserver *s, const char *dir);

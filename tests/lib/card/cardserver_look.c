@@ -182,6 +182,12 @@ void cardserver_asked(struct cardserver *s, struct str *out)
     str_add(out, str_text(&s->asked));
 }
 
+void cardserver_exec_refuse(struct cardserver *s, const char *word)
+{
+    hold_lock(&s->lock);
+    s->exec_refused = word;
+}
+
 void cardserver_logs(struct cardserver *s, const char *dir)
 {
     pthread_mutex_lock(&s->lock);

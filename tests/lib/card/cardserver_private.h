@@ -67,8 +67,9 @@ struct cardserver {
     char images[IMAGES_KEPT][65]; /* that it lists; "" none */
     int exec_code;
     char *exec_out, *exec_err;
-    struct str asked; /* of the last ExecSync */
-    char *logs_dir;   /* NULL: none */
+    struct str asked;         /* of the last ExecSync */
+    const char *exec_refused; /* a word; NULL none */
+    char *logs_dir;           /* NULL: none */
     size_t logs_max;
 };
 

@@ -188,6 +188,33 @@ Test(act_calls, logs_of_a_pod_that_is_over_are_kept)
     actrig_fini(&r);
 }
 
+/* Its files go before the pod is said to be gone. */
+Test(act_calls, logs_are_not_lost_between_the_files_end_and_the_pods)
+{
+    struct str text = STR_INIT(4096);
+    struct error err = {0};
+    struct act_pod_status v = {0};
+    uint64_t next = 0;
+    begin("helper");
+    cr_assert(actrig_live(&r, 0, "biga-helper-card-0", 2));
+    cardserver_exec(r.cards[0], 0, "why it failed\n", "next=40\n");
+    cardserver_exec_refuse(r.cards[0], "rm");
+    cr_assert_eq(actuator_end(r.a, "x", 0, &err), 0, "%s", err.text);
+    while (strcmp(v.reason, "FilesLeft") != 0) {
+        actrig_step(&r, 10);
+        cr_assert_eq(actuator_find(r.a, "lab", "x", &v), 0);
+    }
+    cr_assert_eq(v.state, ACT_STOPPING);
+    cardserver_exec(r.cards[0], 3, "", "there is none");
+    cr_assert_eq(logs("x", 0, &text, &next, &err), 0, "%s", err.text);
+    cr_expect_str_eq(str_text(&text), "why it failed\n");
+    cr_expect_eq(next, 40);
+    cardserver_exec_refuse(r.cards[0], NULL);
+    cr_expect(actrig_reach(&r, "x", ACT_GONE));
+    str_fini(&text);
+    actrig_fini(&r);
+}
+
 Test(act_calls, logs_of_a_pod_that_was_deleted_are_not)
 {
     struct str text = STR_INIT(4096);
