@@ -20,7 +20,9 @@ from proc import wait_for  # noqa: E402
 
 SEED = int(os.environ.get("BIGA_SEED") or random.SystemRandom().randrange(
     1 << 32))
-MANY = 40 if os.environ.get("NODE_FULL") else 10  # pods that come and go
+# pods that come and go
+MANY = int(os.environ.get("BIGA_PODS") or
+           (40 if os.environ.get("NODE_FULL") else 10))
 POD_RESOURCES = "--pod-resources=" + KUBELET + "/pod-resources/kubelet.sock"
 LOST = "AlignmentLost"
 
@@ -155,12 +157,15 @@ def test_many(t, p):
     t.note(f"BIGA_SEED={SEED}")
     with t.check(f"of {MANY} pods that come and go each that got less is "
                  "lost, and no other"):
-        there = []
-        for _ in range(MANY):
-            there.append(p.up(gpus=rng.randint(1, 4)))
-            if len(there) == len(CARDS):
-                p.n.gone(there.pop(rng.randrange(len(there))))
-        p.n.gone(*there)
+        left, kept = MANY, []
+        while left > 0 or kept:
+            new = [p.apply(gpus=rng.randint(1, 4))
+                   for _ in range(min(left, len(CARDS) - len(kept)))]
+            left -= len(new)
+            kept += [p.judge(name) for name in new]
+            ends = rng.sample(kept, rng.randint(1, len(kept)))
+            p.n.gone(*ends)
+            kept = [name for name in kept if name not in ends]
         p.check_events()
         p.n.check_never_wrong()
         t.note(f"{len(p.lost)} of {len(p.all)} lost")
