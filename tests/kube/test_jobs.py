@@ -345,7 +345,8 @@ def faults(t, c, b):
         c.wait_ready()
 
     def cut_wires():
-        before = watches(b)
+        before = {k: n for k, n in watches(b).items() if n}  # not the absent
+        assert {(e.name, "pods") for e in lab.extenders} <= set(before), before
         n = sum(w.cut() for w in lab.wires.values())
         t.note(f"{n} connections were cut")
         assert n >= 2 * len(lab.wires), n
@@ -357,7 +358,7 @@ def faults(t, c, b):
 
         def again():
             new = watches(b)
-            late = [k for k in new if new[k] <= before[k]]
+            late = [k for k in before if new[k] <= before[k]]
             assert not late, late
             return True
         return lambda: wait_for("all watch again", again, every=0.2)
