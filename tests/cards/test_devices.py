@@ -5,9 +5,7 @@ its own, with nodes that stand for its devices.
 """
 import json
 import os
-import subprocess
 import sys
-import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -67,42 +65,6 @@ class Pages:
     def __exit__(self, *_):
         if self.got:
             self._add(-self.got)
-
-
-class Hugetlb:
-    """The hugetlb controller, where cgroups are of version 1 and nobody has
-    mounted it: it is the card's alone, and gone in the end."""
-    TOP = "/sys/fs/cgroup"
-
-    def __init__(self):
-        self.lacks = not os.path.exists(f"{self.TOP}/cgroup.controllers") and \
-            not os.path.exists(f"{self.TOP}/hugetlb")
-
-    def mounts(self, card):
-        """Commands for the card."""
-        new = card.path("cgroup")
-        have = [name for name in os.listdir(self.TOP)
-                if os.path.ismount(os.path.join(self.TOP, name))]
-        return [] if not self.lacks else [
-            f"mkdir -p {new}", f"mount -t tmpfs none {new}",
-            f"mkdir {new}/hugetlb",
-            f"{{ mount -t cgroup -o hugetlb none {new}/hugetlb || "
-            f"rmdir {new}/hugetlb; }}",
-            *(f"mkdir {new}/{name} && "
-              f"mount --bind {self.TOP}/{name} {new}/{name}" for name in have),
-            f"mount --rbind {new} {self.TOP}"]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.lacks:
-            with tempfile.TemporaryDirectory() as top:
-                subprocess.run(
-                    ["unshare", "--mount", "sh", "-c",
-                     f"mount -t cgroup -o hugetlb none {top} && find {top} "
-                     "-mindepth 1 -depth -type d -exec rmdir {} +"],
-                    check=False, stderr=subprocess.DEVNULL)
 
 
 def policy(node, **namespaces):
@@ -350,12 +312,11 @@ def hook(node, card):
 
 def main():
     cards.require()
-    with Pages(4) as pages, Hugetlb() as hugetlb, cards.Rack(1) as rack:
+    with Pages(4) as pages, cards.Rack(1) as rack:
         t = Checks(on_failure=rack.tail)
         with t.check("Biga runs pods on a card with devices"):
             card = rack.cards[0]
-            card.more_mounts = lambda: own_dev(card, NODES, MORE) + \
-                hugetlb.mounts(card)
+            card.more_mounts = lambda: own_dev(card, NODES, MORE)
             rack.start()
             node = biga_node.Node(rack)
             node.advertiser.argv += ["--hooks", hook(node, card)]
