@@ -11,8 +11,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from test_achieved import (  # noqa: E402
-    CARDS, GPUS, KUBELET, PLUGIN, RESOURCE, Node, cpus_of)
-import rig  # noqa: E402
+    CARDS, GPUS, KUBELET, RESOURCE, Node, cpus_of, static_rig)
 import cards  # noqa: E402
 from check import Checks  # noqa: E402
 from claims import GATE  # noqa: E402
@@ -189,14 +188,7 @@ def test_claims(t, p):
 
 
 def main():
-    if not os.access(PLUGIN, os.X_OK):
-        print(f"there is no {os.path.relpath(PLUGIN, cards.ROOT)}")
-        sys.exit(77)
-    rig.require()
-    kubelet = {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0",
-               "topologyManagerPolicy": "none",
-               "cpuManagerReconcilePeriod": "1s"}
-    with rig.Rig(kubelet=kubelet) as r:
+    with static_rig() as r:
         t = Checks(on_failure=r.tail)
         with t.check("the node is ready, and Biga places pods on it"):
             r.start()
