@@ -6,7 +6,8 @@
  * those that take too long, httpd_tls.c is what HTTPS adds to them,
  * httpd_listen.c opens the socket, httpd_unix.c one that is a file, and knows
  * who its clients are.  httpd_mhd.c is HTTP/1.1 by
- * libmicrohttpd; httpd_h2*.c are HTTP/2 by libnghttp2 (httpd_h2.h). */
+ * libmicrohttpd; httpd_h2*.c are HTTP/2 by libnghttp2 (httpd_h2.h).
+ * httpd_stream.c is a reply that goes on, httpd_streams.c all of those. */
 #ifndef BIGA_LIB_HTTP_HTTPD_PRIVATE_H
 #define BIGA_LIB_HTTP_HTTPD_PRIVATE_H
 
@@ -18,6 +19,7 @@
 #include "lib/http/httpd_conn.h"
 #include "lib/http/httpd_layout.h"
 #include "lib/http/httpd_listen.h"
+#include "lib/http/httpd_streams.h"
 #include "lib/http/uri.h"
 #include "lib/io/unix_socket.h"
 
@@ -67,8 +69,9 @@ struct httpd_request {
     bool suspended;
     void (*then)(struct httpd_request *rq, void *arg);
     void *then_arg;
-    bool close;   /* the connection ends with the reply */
-    bool at_once; /* refused: its body is not waited for */
+    struct httpd_stream *stream; /* the reply, NULL: it is in `reply` */
+    bool close;                  /* the connection ends with the reply */
+    bool at_once;                /* refused: its body is not waited for */
     unsigned status;
     const char *type;
     const char *args[URI_ARGS_MAX];
@@ -93,6 +96,7 @@ struct httpd {
     struct unix_file file;
     struct MHD_Daemon *daemon;
     struct conns conns;
+    struct streams streams;
     uint16_t port;
     struct h2_loop *h2; /* NULL: HTTP/1.1 alone */
     int fd;             /* MHD's while it runs, or of h2 */
