@@ -94,7 +94,7 @@ void request_observe(const struct httpd_request *rq)
         .refusal = rq->refusal,
         .nanoseconds = rq->took_ns,
         .body_size = rq->body.size,
-        .reply_size = rq->reply.size,
+        .reply_size = rq->stream ? stream_taken(rq->stream) : rq->reply.size,
     };
     observe(rq->h, &o);
 }
@@ -125,6 +125,8 @@ static void config_complete(struct httpd_config *c)
         c->idle_ms = 300000;
     if (!c->memory_max)
         c->memory_max = (size_t)512 << 20;
+    if (!c->streams_max)
+        c->streams_max = 512;
 }
 
 static void httpd_free(struct httpd *h)
@@ -138,6 +140,7 @@ static void httpd_free(struct httpd *h)
     if (h->fd >= 0)
         (void)close(h->fd);
     unix_file_fini(&h->file);
+    streams_fini(&h->streams);
     (void)pthread_mutex_destroy(&h->pool_lock);
     free(h);
 }
@@ -174,6 +177,7 @@ int httpd_start(const struct httpd_config *config, struct httpd **ret_httpd,
     h->config = *config;
     h->fd = -1;
     config_complete(&h->config);
+    streams_init(&h->streams, h->config.streams_max);
     (void)pthread_mutex_init(&h->pool_lock, NULL);
     const char *path = address_unix(config->listen);
     int r = path
@@ -181,7 +185,7 @@ int httpd_start(const struct httpd_config *config, struct httpd **ret_httpd,
                 : address_listen(config->listen, config->loopback, &h->fd, err);
     if (!r) {
         h->port = path ? 0 : address_port(h->fd);
-        r = conns_start(&h->conns, &h->config, err);
+        r = conns_start(&h->conns, &h->config, &h->streams, err);
     }
     if (r) {
         httpd_free(h);
@@ -213,6 +217,7 @@ void httpd_stop(struct httpd *h)
     if (!h)
         return;
     atomic_store(&h->stopping, true);
+    streams_stop(&h->streams);
     if (h->h2)
         h2_stop(h->h2); /* first: it hands connections to the other */
     else

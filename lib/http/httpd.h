@@ -75,6 +75,8 @@ struct httpd_config {
     unsigned idle_ms;  /* keep-alive: default 300000 (Go closes at 90 s) */
     size_t memory_max; /* bytes of all bodies being received or handled, then
                           * 503: default 512 MiB */
+    unsigned streams_max; /* replies that are written bit by bit at the same
+                           * time (httpd_stream.h), then 503: default 512 */
     /* NULL: plain HTTP.  Outlives the server.  With a client authority,
      * clients without a valid certificate get 403 on every route */
     struct tls *tls;

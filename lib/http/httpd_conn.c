@@ -46,7 +46,7 @@ static bool conn_late_locked(struct conns *c, struct conn *conn, int64_t now)
     enum conn_state state = (enum conn_state)atomic_load(&conn->state);
     int64_t since = atomic_load(&conn->since_ms);
     unsigned finished = atomic_load(&conn->n_requests);
-    if (state == CONN_HANDLING)
+    if (state == CONN_HANDLING || state == CONN_STREAMING)
         return false;
     if (state == CONN_REPLYING)
         return now - since > (int64_t)c->reply_ms;
@@ -88,13 +88,15 @@ static void *reaper_run(void *arg)
         for (struct conn *x = c->first; x && !c->stopping; x = x->next)
             if (!x->cut && !x->h2 && conn_late_locked(c, x, now))
                 conn_cut_locked(c, x);
+        streams_tick(c->streams);
     }
     return NULL;
 }
 
 int conns_start(struct conns *c, const struct httpd_config *config,
-                struct error *err)
+                struct streams *streams, struct error *err)
 {
+    c->streams = streams;
     c->max = config->connections_max;
     c->request_ms = config->request_ms;
     c->reply_ms = config->reply_ms;

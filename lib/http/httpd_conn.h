@@ -11,16 +11,18 @@
 #include <sys/types.h>
 
 #include "lib/http/httpd.h"
+#include "lib/http/httpd_streams.h"
 #include "lib/http/tls_private.h"
 
 /* What a connection is waiting for; only the first three can be cut for being
- * slow to send, only the last for being slow to read. */
+ * slow to send, only CONN_REPLYING for being slow to read. */
 enum conn_state {
-    CONN_SHAKING,  /* the end of the TLS handshake */
-    CONN_IDLE,     /* the first byte of a request, or its request line */
-    CONN_ARRIVING, /* the rest of a request */
-    CONN_HANDLING, /* us */
-    CONN_REPLYING, /* the client to take the reply */
+    CONN_SHAKING,   /* the end of the TLS handshake */
+    CONN_IDLE,      /* the first byte of a request, or its request line */
+    CONN_ARRIVING,  /* the rest of a request */
+    CONN_HANDLING,  /* us */
+    CONN_REPLYING,  /* the client to take the reply */
+    CONN_STREAMING, /* more of a reply that goes on */
 };
 
 struct conn {
@@ -65,11 +67,12 @@ struct conns {
     size_t n, n_cut, max;
     unsigned request_ms, reply_ms;
     bool stopping, draining;
+    struct streams *streams; /* looked after by the same thread */
     pthread_t reaper;
 };
 
 int conns_start(struct conns *c, const struct httpd_config *config,
-                struct error *err);
+                struct streams *streams, struct error *err);
 /* End all connections, and those that still come; wait until they are gone,
  * 5 s at most. */
 void conns_drain(struct conns *c);

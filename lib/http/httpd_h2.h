@@ -59,8 +59,8 @@ struct h2_conn {
     int64_t stuck_ms;
 
     struct httpd_request *streams;
-    unsigned n_in[CONN_REPLYING + 1]; /* of them in each state */
-    unsigned n_suspended;             /* also those without a stream now */
+    unsigned n_in[CONN_STREAMING + 1]; /* of them in each state */
+    unsigned n_suspended;              /* also those without a stream now */
     size_t reply_bytes;
     int64_t idle_ms;     /* since when it has no stream */
     bool leave;          /* GOAWAY has to be sent, or was */

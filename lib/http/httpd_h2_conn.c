@@ -368,7 +368,9 @@ static void late_streams(struct h2_conn *c, int64_t now)
 static void tick_open(struct h2_conn *c, int64_t now)
 {
     const struct httpd_config *config = &c->loop->h->config;
-    if (c->n_stuck && now - c->stuck_ms > (int64_t)config->reply_ms) {
+    /* who has a stream may pause; probes notice one that has vanished */
+    if (c->n_stuck && c->n_in[CONN_STREAMING] == 0 &&
+        now - c->stuck_ms > (int64_t)config->reply_ms) {
         h2_conn_end(c);
         return;
     }
@@ -404,11 +406,17 @@ void h2_conn_leave(struct h2_conn *c)
         h2_conn_end(c);
     if (c->stage != H2_OPEN)
         return;
+    if (c->n_stuck && c->n_in[CONN_STREAMING] > 0) {
+        h2_conn_end(c); /* it pauses, and may do so for ever */
+        return;
+    }
     /* what has not come whole has not been looked at: ask somebody else */
     for (struct httpd_request *rq = c->streams, *next; rq; rq = next) {
         next = rq->h2.next;
         if (rq->h2.state == CONN_ARRIVING)
             h2_stream_reset(rq, NGHTTP2_REFUSED_STREAM);
+        else if (rq->h2.state == CONN_STREAMING)
+            h2_stream_reset(rq, NGHTTP2_CANCEL);
     }
     c->leave = true;
     h2_dirty(c);

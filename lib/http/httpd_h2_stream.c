@@ -50,10 +50,11 @@ static const struct transport http2 = {h2_header, h2_suspend, h2_resume};
 /* What the connection waits for, as far as others may end it. */
 static void conn_update(struct h2_conn *c)
 {
-    enum conn_state state = c->n_in[CONN_HANDLING]   ? CONN_HANDLING
-                            : c->n_in[CONN_REPLYING] ? CONN_REPLYING
-                            : c->n_in[CONN_ARRIVING] ? CONN_ARRIVING
-                                                     : CONN_IDLE;
+    enum conn_state state = c->n_in[CONN_HANDLING]    ? CONN_HANDLING
+                            : c->n_in[CONN_REPLYING]  ? CONN_REPLYING
+                            : c->n_in[CONN_STREAMING] ? CONN_STREAMING
+                            : c->n_in[CONN_ARRIVING]  ? CONN_ARRIVING
+                                                      : CONN_IDLE;
     if ((int)state != atomic_load(&c->conn->state))
         conn_enter(c->conn, state);
 }
@@ -114,6 +115,10 @@ static void stream_destroy(struct httpd_request *rq)
 static void stream_drop(struct httpd_request *rq)
 {
     rq->h2.id = 0;
+    if (rq->stream && stream_unpark(rq->stream)) {
+        rq->suspended = false;
+        rq->h2.c->n_suspended--;
+    }
     if (!rq->suspended)
         stream_destroy(rq);
 }
@@ -153,6 +158,27 @@ static ssize_t on_reply_read(nghttp2_session *session, int32_t id,
     return (ssize_t)size;
 }
 
+/* Of a reply that is written bit by bit. */
+static ssize_t on_stream_read(nghttp2_session *session, int32_t id,
+                              uint8_t *buffer, size_t size, uint32_t *flags,
+                              nghttp2_data_source *source, void *arg)
+{
+    struct httpd_request *rq = source->ptr;
+    ssize_t n = stream_take(rq->stream, buffer, size);
+    (void)session;
+    (void)id;
+    (void)arg;
+    if (n == STREAM_PARKED)
+        return NGHTTP2_ERR_DEFERRED;
+    if (n == STREAM_BROKEN) /* RST_STREAM */
+        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    if (n == STREAM_ENDED) {
+        *flags |= NGHTTP2_DATA_FLAG_EOF;
+        return 0;
+    }
+    return n;
+}
+
 static void stream_reply(struct httpd_request *rq)
 {
     struct h2_conn *c = rq->h2.c;
@@ -164,18 +190,20 @@ static void stream_reply(struct httpd_request *rq)
     (void)snprintf(status, sizeof status, "%u", rq->status);
     (void)snprintf(length, sizeof length, "%zu", rq->reply.size);
     fields[n++] = h2_nv(":status", status);
-    if (rq->reply.size)
+    if (rq->reply.size || rq->stream)
         fields[n++] = h2_nv("content-type", rq->type);
     /* RFC 9110, 8.6: not with 204, and with 304 only that of a 200 */
-    if (rq->status != 204 && rq->status != 304)
+    if (rq->status != 204 && rq->status != 304 && !rq->stream)
         fields[n++] = h2_nv("content-length", length);
     for (unsigned i = 0; i < rq->n_headers; i++)
         fields[n++] = h2_nv(rq->headers[i].name, rq->headers[i].value);
     const char *method = field(rq, ":method");
-    bool bare = rq->reply.size == 0 || (method && strcmp(method, "HEAD") == 0);
-    const nghttp2_data_provider body = {.source.ptr = rq,
-                                        .read_callback = on_reply_read};
-    stream_enter(rq, CONN_REPLYING);
+    bool bare = (rq->reply.size == 0 && !rq->stream) ||
+                (method && strcmp(method, "HEAD") == 0);
+    const nghttp2_data_provider body = {
+        .source.ptr = rq,
+        .read_callback = rq->stream ? on_stream_read : on_reply_read};
+    stream_enter(rq, rq->stream ? CONN_STREAMING : CONN_REPLYING);
     c->leave |= rq->close;
     h2_dirty(c);
     if (nghttp2_submit_response(c->h2, rq->h2.id, fields, n,
@@ -188,6 +216,11 @@ void h2_stream_resumed(struct httpd_request *rq)
     struct h2_conn *c = rq->h2.c;
     c->n_suspended--;
     h2_dirty(c);
+    if (rq->phase == PHASE_REPLIED && rq->h2.id) {
+        rq->suspended = false;
+        (void)nghttp2_session_resume_data(c->h2, rq->h2.id);
+        return;
+    }
     if (!request_go_on(rq))
         return;
     if (rq->h2.id)

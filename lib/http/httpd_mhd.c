@@ -3,7 +3,10 @@
 #include "lib/base/mem.h"
 #include "lib/http/httpd_private.h"
 
-enum { CONNECTION_MEMORY = 64 << 10 /* measured best for 5,000 names */ };
+enum {
+    CONNECTION_MEMORY = 64 << 10, /* measured best for 5,000 names */
+    STREAM_BLOCK = 4 << 10,       /* of a client of HTTP/1.0 */
+};
 
 static const char *mhd_header(const struct httpd_request *rq, const char *name)
 {
@@ -78,22 +81,54 @@ static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind,
     return MHD_YES;
 }
 
+static ssize_t on_stream_read(void *stream, uint64_t at, char *data,
+                              size_t size)
+{
+    (void)at;
+    ssize_t n = stream_take(stream, data, size);
+    return n == STREAM_ENDED    ? MHD_CONTENT_READER_END_OF_STREAM
+           : n == STREAM_BROKEN ? MHD_CONTENT_READER_END_WITH_ERROR
+                                : n;
+}
+
+static void on_stream_freed(void *stream)
+{
+    stream_unref(stream);
+}
+
+/* As long as its connection lasts: it is not kept for another request. */
+static struct MHD_Response *stream_response(struct httpd_request *rq)
+{
+    stream_ref(rq->stream);
+    rq->close = true;
+    (void)MHD_set_connection_option(rq->connection,
+                                    MHD_CONNECTION_OPTION_TIMEOUT, 0U);
+    struct MHD_Response *response = MHD_create_response_from_callback(
+        MHD_SIZE_UNKNOWN, STREAM_BLOCK, on_stream_read, rq->stream,
+        on_stream_freed);
+    if (!response)
+        stream_unref(rq->stream);
+    return response;
+}
+
 static enum MHD_Result reply_queue(struct httpd_request *rq)
 {
     request_seal(rq);
-    struct MHD_Response *response = MHD_create_response_from_buffer(
-        rq->reply.size, rq->reply.size ? rq->reply.data : NULL,
-        MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *response =
+        rq->stream ? stream_response(rq)
+                   : MHD_create_response_from_buffer(
+                         rq->reply.size, rq->reply.size ? rq->reply.data : NULL,
+                         MHD_RESPMEM_PERSISTENT);
     if (!response)
         return MHD_NO;
-    if (rq->reply.size)
+    if (rq->reply.size || rq->stream)
         (void)MHD_add_response_header(response, "Content-Type", rq->type);
     for (unsigned i = 0; i < rq->n_headers; i++)
         (void)MHD_add_response_header(response, rq->headers[i].name,
                                       rq->headers[i].value);
     if (rq->close || atomic_load(&rq->h->stopping))
         (void)MHD_add_response_header(response, "Connection", "close");
-    conn_enter(rq->conn, CONN_REPLYING);
+    conn_enter(rq->conn, rq->stream ? CONN_STREAMING : CONN_REPLYING);
     enum MHD_Result r = MHD_queue_response(rq->connection, rq->status,
                                            response);
     MHD_destroy_response(response);

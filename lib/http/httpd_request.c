@@ -41,6 +41,7 @@ struct httpd_request *request_take(struct httpd *h)
     rq->phase = PHASE_NEW;
     rq->route = NULL;
     rq->then = NULL;
+    rq->stream = NULL;
     rq->refused = rq->suspended = rq->close = rq->at_once = false;
     rq->refusal = NULL;
     rq->status = 200;
@@ -76,6 +77,7 @@ void request_drop_body(struct httpd_request *rq)
 void request_give(struct httpd_request *rq)
 {
     struct httpd *h = rq->h;
+    stream_leave(rq);
     body_uncharge(rq);
     atomic_fetch_sub(&h->n_requests, 1);
     if (rq->body.cap > KEEP_BUFFER)

@@ -1,0 +1,92 @@
+#include "lib/http/httpd_streams.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "lib/base/mem.h"
+
+enum {
+    /* A client without power is noticed within half a minute although nothing
+     * is sent.  No TCP_USER_TIMEOUT: it would end who pauses. */
+    KEEP_IDLE_S = 10,
+    KEEP_EVERY_S = 5,
+    KEEP_TIMES = 4,
+};
+
+void streams_init(struct streams *t, size_t max)
+{
+    (void)pthread_mutex_init(&t->lock, NULL);
+    t->max = max;
+}
+
+void streams_fini(struct streams *t)
+{
+    (void)pthread_mutex_destroy(&t->lock);
+}
+
+bool streams_add(struct streams *t, struct stream_link *link)
+{
+    hold_lock(&t->lock);
+    if (t->stopping || t->n == t->max)
+        return false;
+    link->prev = NULL;
+    link->next = t->first;
+    if (t->first)
+        t->first->prev = link;
+    t->first = link;
+    t->n++;
+    return true;
+}
+
+void streams_remove(struct streams *t, struct stream_link *link)
+{
+    hold_lock(&t->lock);
+    if (link->prev)
+        link->prev->next = link->next;
+    else
+        t->first = link->next;
+    if (link->next)
+        link->next->prev = link->prev;
+    t->n--;
+}
+
+static bool has_hung_up(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLRDHUP};
+    return poll(&p, 1, 0) > 0;
+}
+
+void streams_tick(struct streams *t)
+{
+    hold_lock(&t->lock);
+    for (struct stream_link *x = t->first; x; x = x->next)
+        if (x->stream && x->alone && has_hung_up(x->fd))
+            stream_cut(x->stream);
+}
+
+void streams_stop(struct streams *t)
+{
+    hold_lock(&t->lock);
+    t->stopping = true;
+    for (struct stream_link *x = t->first; x; x = x->next) {
+        if (x->alone) /* whose it is reads the end, and closes */
+            (void)shutdown(x->fd, SHUT_RDWR);
+        if (x->stream)
+            stream_cut(x->stream);
+    }
+}
+
+void stream_socket(int fd)
+{
+    const int on = 1, idle = KEEP_IDLE_S, every = KEEP_EVERY_S,
+              times = KEEP_TIMES;
+    /* these are refused by sockets of other families, which need none; the
+     * first sends what libmicrohttpd has told the kernel to keep, too */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof every);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof times);
+}
