@@ -29,9 +29,11 @@ static atomic_bool asleep;          /* there is no connection */
  * not see that virtual time went on. */
 int epoll_wait(int fd, struct epoll_event *events, int max, int ms)
 {
-    static int (*real)(int, struct epoll_event *, int, int);
-    if (!real)
-        *(void **)&real = dlsym(RTLD_NEXT, "epoll_wait");
+    static void *_Atomic found; /* servers share it */
+    int (*real)(int, struct epoll_event *, int, int);
+    if (!atomic_load(&found))
+        atomic_store(&found, dlsym(RTLD_NEXT, "epoll_wait"));
+    *(void **)&real = atomic_load(&found);
     if (!virtual_is_on() || max != LOOP_EVENTS)
         return real(fd, events, max, ms);
     atomic_store(&asleep, ms < 0);
