@@ -125,7 +125,7 @@ static int translate(struct job *j, const struct making *m,
                        : r;
 }
 
-static int send(struct job *j, const struct making *m, struct error *err)
+static int send_made(struct job *j, const struct making *m, struct error *err)
 {
     cleanup_str struct str request = STR_INIT(REQUEST_SIZE_MAX);
     cleanup_str struct str made = STR_INIT(KEPT_MOUNTS_MAX);
@@ -162,7 +162,7 @@ static int create(struct job *j, struct error *err)
     if (r < 0)
         return r;
     j->code = 0;
-    r = send(j, &m, err);
+    r = send_made(j, &m, err);
     if (r < 0 && m.log_path && j->code == GRPC_INVALID_ARGUMENT)
         log_copier_remove(j->s->logs, m.key);
     return r;

@@ -23,10 +23,10 @@ void serve_exec_sync(struct job *j)
 }
 
 /* Where the remote's streaming server is to be called, as its endpoint. */
-static struct stream_relay_open open_of(const struct job *j, const char *url)
+static struct stream_plan_ask open_of(const struct job *j, const char *url)
 {
     const struct act_place *p = remote_place(j->far->remote);
-    return (struct stream_relay_open){
+    return (struct stream_plan_ask){
         .remote = remote_name(j->far->remote),
         .container = j->req.id,
         .url = url,
@@ -55,7 +55,7 @@ static int open_stream(struct job *j, struct str *reply, struct error *err)
     j->code = GRPC_INTERNAL;
     r = from_remote_url((struct proto_bytes){str_text(&got), got.size}, url,
                         err);
-    const struct stream_relay_open what = open_of(j, url);
+    const struct stream_plan_ask what = open_of(j, url);
     if (r == 0)
         r = stream_relay_open(j->s->streams, &what, own, err);
     if (r == 0)

@@ -40,7 +40,7 @@ static void refuse(struct job *j)
 }
 
 /* The router is told, and no remote has anything of it. */
-static void accept(struct job *j)
+static void admit(struct job *j)
 {
     const struct str nothing = {0};
     job_answer(j, &nothing);
@@ -51,7 +51,7 @@ static job_f *job_of(const struct method *m)
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
         if (jobs[i].id == m->id)
             return jobs[i].run;
-    return m->way == METHOD_REFUSE ? refuse : accept;
+    return m->way == METHOD_REFUSE ? refuse : admit;
 }
 
 static struct proto_bytes first(struct grpcd_call *call)

@@ -127,7 +127,7 @@ void stream_relay_stop(struct stream_relay *r)
 /* --- to begin a stream ---------------------------------------------------------- */
 
 int stream_relay_open(struct stream_relay *r,
-                      const struct stream_relay_open *what,
+                      const struct stream_plan_ask *what,
                       char ret_url[STREAM_OWN_URL_MAX], struct error *err)
 {
     cleanup_with(stream_plan) struct stream_plan *plan = NULL;

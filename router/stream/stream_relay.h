@@ -18,6 +18,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
+#include "lib/stream/stream_plan.h"
 
 enum {
     STREAM_RELAY_MAX = 256,       /* streams at one time, by default */
@@ -31,7 +32,6 @@ enum {
     STREAM_BUFFER_MAX = 64 << 10,     /* bytes that wait for a slow reader, each
                                    * way; none are held by who keeps up */
     STREAM_OWN_URL_MAX = 128,
-    STREAM_NAME_MAX = 253, /* of a remote, a container */
 };
 
 #define STREAM_STOPPING "biga-cri is stopping" /* the word of one that stops */
@@ -54,27 +54,10 @@ DEFINE_CLEANUP(stream_relay, struct stream_relay *, stream_relay_stop)
 /* Descriptors that it has open at most. */
 unsigned stream_relay_files(const struct stream_relay_config *config);
 
-/* A stream that the remote has agreed to.  Everything is copied. */
-struct stream_relay_open {
-    const char *remote;    /* its name: for logs, and to cut by */
-    const char *container; /* id of the container, or of the sandbox for a
-                            * port-forward: to cut by */
-    const char *url;       /* as the remote replied: hostile */
-    const char *host;      /* of the remote's endpoint: what is dialled and
-                            * what its certificate is for */
-    const char *ca, *cert, *key; /* of the endpoint; ca NULL: it has none */
-    /* Take http:// as well: the endpoint itself is plain.  Otherwise what is
-     * typed and shown would cross the link for all to read, and an http://
-     * URL is -EKEYREJECTED. */
-    bool plaintext;
-};
-/* The URL for the kubelet, good once within STREAM_TOKEN_MS.  Reads the files,
- * and asks the resolver where `host` is a name: it may block for these, not
- * for the remote.  Errors are those of stream_url_parse(), stream_url_is_at(),
- * stream_creds_create() and stream_tokens_add(); -EINVAL: a name that is
- * missing or too long; -EHOSTUNREACH: a host without an address. */
+/* The URL for the kubelet, good once within STREAM_TOKEN_MS.  May block as
+ * stream_plan_create(), of which errors are, and of stream_tokens_add(). */
 int stream_relay_open(struct stream_relay *r,
-                      const struct stream_relay_open *what,
+                      const struct stream_plan_ask *what,
                       char ret_url[STREAM_OWN_URL_MAX], struct error *err);
 
 /* End the streams of a remote that is away or withdrawn, or of a container

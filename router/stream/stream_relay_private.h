@@ -1,7 +1,6 @@
 /* stream_relay_private - what the files of stream_relay share: stream_relay.c
- * has what others call, stream_relay_plan.c what a ticket stands for,
- * stream_relay_thread.c the thread, stream_relay_join.c one stream, whose
- * beginning is in stream_relay_ask.c. */
+ * has what others call, stream_relay_thread.c the thread, stream_relay_join.c one
+ * stream, whose beginning is in stream_relay_ask.c. */
 #ifndef BIGA_ROUTER_STREAM_STREAM_RELAY_PRIVATE_H
 #define BIGA_ROUTER_STREAM_STREAM_RELAY_PRIVATE_H
 
@@ -9,27 +8,12 @@
 #include <stdatomic.h>
 
 #include "lib/base/str.h"
-#include "router/stream/stream_conn.h"
-#include "router/stream/stream_head.h"
+#include "lib/stream/stream_conn.h"
+#include "lib/stream/stream_head.h"
+#include "lib/stream/stream_way.h"
 #include "router/stream/stream_relay.h"
 #include "router/stream/stream_token.h"
-#include "router/stream/stream_url.h"
-#include "router/stream/stream_way.h"
 #include "router/stream/stream_word.h"
-
-/* --- stream_relay_plan.c --------------------------------------------------- */
-
-/* What a ticket stands for; immutable. */
-struct stream_plan {
-    char *remote, *container, *host;
-    struct stream_url url;
-    struct sockaddr_storage to;
-    struct stream_creds *creds; /* NULL: plain */
-};
-int stream_plan_create(const struct stream_relay_open *what,
-                       struct stream_plan **ret_plan, struct error *err);
-void stream_plan_destroy(void *plan); /* NULL allowed */
-DEFINE_CLEANUP(stream_plan, struct stream_plan *, stream_plan_destroy)
 
 /* --- a stream ----------------------------------------------------------------- */
 
@@ -51,7 +35,8 @@ struct stream {
     enum stream_stage stage;
     struct stream_conn client, remote;
     struct stream_way in, out; /* to the client; to the remote */
-    struct stream_plan *plan;  /* NULL: no ticket was shown */
+    struct stream_plan *plan;  /* what the ticket stands for; NULL: none was
+                                * shown */
     char *cut;                 /* why others want it to end; set once */
     bool cutting;              /* the thread has seen that */
     bool again;                /* its turn was used up */

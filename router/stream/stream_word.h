@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "lib/base/str.h"
-#include "router/stream/stream_status.h"
+#include "lib/stream/stream_status.h"
 
 enum { STREAM_WORD_MAX = 4 << 10 }; /* bytes of all that is said */
 

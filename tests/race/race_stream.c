@@ -39,7 +39,7 @@ static bool use(int fd, unsigned round)
 
 static void once(struct stream_rig *rig, unsigned number, unsigned round)
 {
-    struct stream_relay_open open = rig->open;
+    struct stream_plan_ask open = rig->open;
     char name[16], url[STREAM_OWN_URL_MAX];
     struct error err;
     (void)snprintf(name, sizeof name, "c%u", number);

@@ -55,7 +55,7 @@ void stream_rig_start(struct stream_rig *rig,
     make_files(rig);
     must(stream_relay_start(config ? config : &usual, &rig->relay, &err) == 0,
          err.text);
-    rig->open = (struct stream_relay_open){
+    rig->open = (struct stream_plan_ask){
         .remote = "card-0000-17-00",
         .container = "c1",
         .host = "127.0.0.1",

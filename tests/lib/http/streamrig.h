@@ -22,8 +22,8 @@ struct stream_rig {
     bool tls;                     /* of the server; below, what it needs */
     char *dir, *ca, *other_ca, *cert, *key, *my_cert, *my_key;
     struct cert *authority;
-    struct stream_relay_open open; /* for the next stream; may be changed */
-    char url[128];                 /* of the server, in `open` */
+    struct stream_plan_ask open; /* for the next stream; may be changed */
+    char url[128];               /* of the server, in `open` */
 };
 
 /* With times that only end what hangs. */

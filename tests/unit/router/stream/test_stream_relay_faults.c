@@ -9,7 +9,7 @@
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
-#include "router/stream/stream_head.h"
+#include "lib/stream/stream_head.h"
 #include "tests/lib/http/streamrig.h"
 
 static struct stream_rig rig;

@@ -1,4 +1,4 @@
-#include "router/stream/stream_way.h"
+#include "lib/stream/stream_way.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "router/stream/stream_url.h"
+#include "lib/stream/stream_url.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

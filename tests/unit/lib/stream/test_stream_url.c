@@ -1,4 +1,4 @@
-#include "router/stream/stream_url.h"
+#include "lib/stream/stream_url.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* stream_status - a failure as clients of Kubernetes read it: from an HTTP
  * answer, and from the error stream of exec and attach.  Pure. */
-#ifndef BIGA_ROUTER_STREAM_STREAM_STATUS_H
-#define BIGA_ROUTER_STREAM_STREAM_STATUS_H
+#ifndef BIGA_LIB_STREAM_STREAM_STATUS_H
+#define BIGA_LIB_STREAM_STREAM_STATUS_H
 
 #include "lib/base/str.h"
 

@@ -2,8 +2,8 @@
  * as its reply names it.  Pure.  The text is the remote's, hence hostile: nothing
  * that could end a line reaches a request's head, and the host that it names is
  * only compared with that of the remote's own endpoint, never dialled. */
-#ifndef BIGA_ROUTER_STREAM_STREAM_URL_H
-#define BIGA_ROUTER_STREAM_STREAM_URL_H
+#ifndef BIGA_LIB_STREAM_STREAM_URL_H
+#define BIGA_LIB_STREAM_STREAM_URL_H
 
 #include <stdbool.h>
 #include <stdint.h>

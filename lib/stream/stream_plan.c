@@ -1,9 +1,8 @@
-/* What a ticket stands for: where the remote is, and who it must be. */
+#include "lib/stream/stream_plan.h"
+
 #include <netdb.h>
 #include <netinet/in.h>
 #include <string.h>
-
-#include "router/stream/stream_relay_private.h"
 
 void stream_plan_destroy(void *plan)
 {
@@ -26,10 +25,10 @@ static int name_check(const char *what, const char *name, struct error *err)
     return 0;
 }
 
-static int plain_check(const struct stream_relay_open *what,
+static int plain_check(const struct stream_plan_ask *what,
                        const struct stream_url *url, struct error *err)
 {
-    if (url->tls && !what->ca)
+    if (url->tls && !what->ca && !what->system_ca)
         return error_set(err, EKEYREJECTED,
                          "%s serves streams over TLS, and no authority of its "
                          "certificate is known: its endpoint has none",
@@ -62,7 +61,7 @@ static int resolve(const char *host, uint16_t port,
     return 0;
 }
 
-static int check(const struct stream_relay_open *what, struct stream_url *url,
+static int check(const struct stream_plan_ask *what, struct stream_url *url,
                  struct error *err)
 {
     int r = name_check("remote", what->remote, err);
@@ -77,7 +76,7 @@ static int check(const struct stream_relay_open *what, struct stream_url *url,
     return r == 0 ? plain_check(what, url, err) : r;
 }
 
-int stream_plan_create(const struct stream_relay_open *what,
+int stream_plan_create(const struct stream_plan_ask *what,
                        struct stream_plan **ret_plan, struct error *err)
 {
     cleanup_with(stream_plan) struct stream_plan *p = xcalloc(1, sizeof *p);

@@ -1,4 +1,4 @@
-#include "router/stream/stream_status.h"
+#include "lib/stream/stream_status.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

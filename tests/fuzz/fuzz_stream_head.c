@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
-#include "router/stream/stream_head.h"
+#include "lib/stream/stream_head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,8 @@
  * For epoll with EPOLLET: what happens is told once, and remembered here until
  * the connection says that there is no more (-EAGAIN).  One with TLS must stay
  * where it is. */
-#ifndef BIGA_ROUTER_STREAM_STREAM_CONN_H
-#define BIGA_ROUTER_STREAM_STREAM_CONN_H
+#ifndef BIGA_LIB_STREAM_STREAM_CONN_H
+#define BIGA_LIB_STREAM_STREAM_CONN_H
 
 #include <gnutls/gnutls.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 
 #include "lib/base/error.h"
-#include "router/stream/stream_creds.h"
+#include "lib/stream/stream_creds.h"
 
 struct stream_conn {
     int fd;                   /* -1: none */

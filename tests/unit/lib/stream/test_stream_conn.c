@@ -1,5 +1,5 @@
 /* Plain connections; those over TLS are in test_stream_relay. */
-#include "router/stream/stream_conn.h"
+#include "lib/stream/stream_conn.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>

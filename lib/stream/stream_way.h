@@ -2,14 +2,14 @@
  * of what the one sends, and no more of them held than STREAM_WAY_MAX.
  *
  * A way of a reader that keeps up holds no memory. */
-#ifndef BIGA_ROUTER_STREAM_STREAM_WAY_H
-#define BIGA_ROUTER_STREAM_STREAM_WAY_H
+#ifndef BIGA_LIB_STREAM_STREAM_WAY_H
+#define BIGA_LIB_STREAM_STREAM_WAY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "router/stream/stream_conn.h"
+#include "lib/stream/stream_conn.h"
 
 enum {
     STREAM_WAY_MAX = 64 << 10, /* bytes that wait; and of one read */

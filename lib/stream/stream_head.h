@@ -5,8 +5,8 @@
  * Either side gets only fields that streaming needs.  The kubelet passes on
  * what its own caller sent: credentials among it, which are not the remote's
  * business; and the remote's answer is not to lead the kubelet elsewhere. */
-#ifndef BIGA_ROUTER_STREAM_STREAM_HEAD_H
-#define BIGA_ROUTER_STREAM_STREAM_HEAD_H
+#ifndef BIGA_LIB_STREAM_STREAM_HEAD_H
+#define BIGA_LIB_STREAM_STREAM_HEAD_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/str.h"
-#include "router/stream/stream_url.h"
+#include "lib/stream/stream_url.h"
 
 enum {
     STREAM_HEAD_MAX = 16 << 10,  /* bytes, with the empty line */

@@ -1,10 +1,10 @@
-#include "router/stream/stream_head.h"
+#include "lib/stream/stream_head.h"
 
 #include <string.h>
 #include <strings.h>
 
 #include "lib/base/mem.h"
-#include "router/stream/stream_status.h"
+#include "lib/stream/stream_status.h"
 
 #define EMPTY_LINE "\r\n\r\n"
 /* so a client of WebSocket without other headers shows a bearer token */

@@ -1,4 +1,4 @@
-#include "router/stream/stream_head.h"
+#include "lib/stream/stream_head.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

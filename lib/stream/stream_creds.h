@@ -1,7 +1,7 @@
-/* stream_creds - who a remote's streaming server must be, and who we are to
- * it: the authority and the client certificate of the remote's endpoint. */
-#ifndef BIGA_ROUTER_STREAM_STREAM_CREDS_H
-#define BIGA_ROUTER_STREAM_STREAM_CREDS_H
+/* stream_creds - who a server must be that streams are dialled at, and who we
+ * are to it: the authority and the client certificate of its endpoint. */
+#ifndef BIGA_LIB_STREAM_STREAM_CREDS_H
+#define BIGA_LIB_STREAM_STREAM_CREDS_H
 
 #include <gnutls/gnutls.h>
 
@@ -11,7 +11,7 @@
 struct stream_creds_config {
     const char *host; /* name or address that the certificate must be for */
     /* Paths of PEM files, as grpc_config has them; cert and key NULL: none is
-     * shown. */
+     * shown; ca NULL: the authorities that the system trusts. */
     const char *ca, *cert, *key;
 };
 struct stream_creds; /* immutable */

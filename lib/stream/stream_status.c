@@ -1,4 +1,4 @@
-#include "router/stream/stream_status.h"
+#include "lib/stream/stream_status.h"
 
 /* metav1.StatusReason; "" is "unknown" there. */
 static const char *reason_of(int code)

@@ -1,4 +1,4 @@
-#include "router/stream/stream_conn.h"
+#include "lib/stream/stream_conn.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -1,4 +1,4 @@
-#include "router/stream/stream_creds.h"
+#include "lib/stream/stream_creds.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
