@@ -113,6 +113,8 @@ static struct MHD_Response *stream_response(struct httpd_request *rq)
 
 static enum MHD_Result reply_queue(struct httpd_request *rq)
 {
+    if (rq->upgraded)
+        return MHD_NO; /* it has ended: closed */
     request_seal(rq);
     struct MHD_Response *response =
         rq->stream ? stream_response(rq)

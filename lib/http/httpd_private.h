@@ -7,7 +7,8 @@
  * httpd_listen.c opens the socket, httpd_unix.c one that is a file, and knows
  * who its clients are.  httpd_mhd.c is HTTP/1.1 by
  * libmicrohttpd; httpd_h2*.c are HTTP/2 by libnghttp2 (httpd_h2.h).
- * httpd_stream.c is a reply that goes on, httpd_streams.c all of those. */
+ * httpd_stream.c is a reply that goes on, httpd_upgrade.c a connection that is
+ * handed to others, httpd_streams.c all of both. */
 #ifndef BIGA_LIB_HTTP_HTTPD_PRIVATE_H
 #define BIGA_LIB_HTTP_HTTPD_PRIVATE_H
 
@@ -69,9 +70,10 @@ struct httpd_request {
     bool suspended;
     void (*then)(struct httpd_request *rq, void *arg);
     void *then_arg;
-    struct httpd_stream *stream; /* the reply, NULL: it is in `reply` */
-    bool close;                  /* the connection ends with the reply */
-    bool at_once;                /* refused: its body is not waited for */
+    struct httpd_stream *stream;     /* the reply, NULL: it is in `reply` */
+    struct httpd_upgraded *upgraded; /* its connection is another's */
+    bool close;                      /* the connection ends with the reply */
+    bool at_once;                    /* refused: its body is not waited for */
     unsigned status;
     const char *type;
     const char *args[URI_ARGS_MAX];

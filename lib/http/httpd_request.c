@@ -42,6 +42,7 @@ struct httpd_request *request_take(struct httpd *h)
     rq->route = NULL;
     rq->then = NULL;
     rq->stream = NULL;
+    rq->upgraded = NULL;
     rq->refused = rq->suspended = rq->close = rq->at_once = false;
     rq->refusal = NULL;
     rq->status = 200;
@@ -78,6 +79,7 @@ void request_give(struct httpd_request *rq)
 {
     struct httpd *h = rq->h;
     stream_leave(rq);
+    free(steal(&rq->upgraded));
     body_uncharge(rq);
     atomic_fetch_sub(&h->n_requests, 1);
     if (rq->body.cap > KEEP_BUFFER)

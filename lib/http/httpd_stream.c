@@ -2,6 +2,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/http/httpd_private.h"
+#include "lib/stream/stream_conn.h"
 
 enum { KEEP_BUFFER = 16 << 10 /* of a stream whose client keeps up */ };
 
@@ -68,13 +69,12 @@ struct httpd_stream *httpd_stream_begin(struct httpd_request *rq, size_t max,
     s->link.stream = s;
     if (!streams_add(&rq->h->streams, &s->link)) {
         stream_unref(s);
-        httpd_fail(rq, 503, "%u streams are open already, or the server stops",
-                   rq->h->config.streams_max);
+        streams_refuse(rq);
         return NULL;
     }
     stream_ref(s);
     rq->stream = s;
-    stream_socket(s->link.fd);
+    stream_conn_probe(s->link.fd);
     return s;
 }
 

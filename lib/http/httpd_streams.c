@@ -1,19 +1,10 @@
 #include "lib/http/httpd_streams.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #include "lib/base/mem.h"
-
-enum {
-    /* A client without power is noticed within half a minute although nothing
-     * is sent.  No TCP_USER_TIMEOUT: it would end who pauses. */
-    KEEP_IDLE_S = 10,
-    KEEP_EVERY_S = 5,
-    KEEP_TIMES = 4,
-};
+#include "lib/http/httpd_private.h"
 
 void streams_init(struct streams *t, size_t max)
 {
@@ -38,6 +29,12 @@ bool streams_add(struct streams *t, struct stream_link *link)
     t->first = link;
     t->n++;
     return true;
+}
+
+void streams_refuse(struct httpd_request *rq)
+{
+    httpd_fail(rq, 503, "%u streams are open already, or the server stops",
+               rq->h->config.streams_max);
 }
 
 void streams_remove(struct streams *t, struct stream_link *link)
@@ -76,17 +73,4 @@ void streams_stop(struct streams *t)
         if (x->stream)
             stream_cut(x->stream);
     }
-}
-
-void stream_socket(int fd)
-{
-    const int on = 1, idle = KEEP_IDLE_S, every = KEEP_EVERY_S,
-              times = KEEP_TIMES;
-    /* these are refused by sockets of other families, which need none; the
-     * first sends what libmicrohttpd has told the kernel to keep, too */
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof every);
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof times);
 }

@@ -31,13 +31,13 @@ void streams_init(struct streams *t, size_t max);
 void streams_fini(struct streams *t); /* there are none any more */
 /* False: there are too many, or the server stops. */
 bool streams_add(struct streams *t, struct stream_link *link);
+/* Fail it for that. */
+void streams_refuse(struct httpd_request *rq);
 void streams_remove(struct streams *t, struct stream_link *link);
 /* Wake the streams whose clients have hung up: nobody reads from them. */
 void streams_tick(struct streams *t);
 /* End all, and those that still come. */
 void streams_stop(struct streams *t);
-/* Probe a client that says nothing, and keep no bytes back from it. */
-void stream_socket(int fd);
 
 /* Of httpd_stream.c, on the listener's thread: */
 

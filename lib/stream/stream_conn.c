@@ -16,17 +16,22 @@ enum {
     NOTES_MAX = 64,
 };
 
-void stream_conn_init(struct stream_conn *c, int fd)
+void stream_conn_probe(int fd)
 {
     const int on = 1, idle = KEEP_IDLE_S, every = KEEP_EVERY_S,
               times = KEEP_TIMES;
-    *c = (struct stream_conn){.fd = fd};
     /* these are refused by sockets of other families, which need none */
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof every);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof times);
+}
+
+void stream_conn_init(struct stream_conn *c, int fd)
+{
+    *c = (struct stream_conn){.fd = fd};
+    stream_conn_probe(fd);
 }
 
 void stream_conn_fini(struct stream_conn *c)
@@ -101,6 +106,22 @@ static ssize_t push(gnutls_transport_ptr_t conn, const void *data, size_t size)
     return n;
 }
 
+static void use_session(struct stream_conn *c)
+{
+    gnutls_transport_set_ptr(c->session, c);
+    gnutls_transport_set_pull_function(c->session, pull);
+    gnutls_transport_set_push_function(c->session, push);
+}
+
+void stream_conn_adopt(struct stream_conn *c, int fd, gnutls_session_t session)
+{
+    stream_conn_init(c, fd);
+    c->session = session;
+    if (session)
+        use_session(c);
+    c->readable = c->writable = true; /* nobody has told; to be tried */
+}
+
 int stream_conn_tls(struct stream_conn *c, const struct stream_creds *creds,
                     struct error *err)
 {
@@ -110,9 +131,7 @@ int stream_conn_tls(struct stream_conn *c, const struct stream_creds *creds,
         r = stream_creds_use(creds, c->session);
     if (r < 0)
         return error_set(err, EPROTO, "TLS: %s", gnutls_strerror(r));
-    gnutls_transport_set_ptr(c->session, c);
-    gnutls_transport_set_pull_function(c->session, pull);
-    gnutls_transport_set_push_function(c->session, push);
+    use_session(c);
     return 0;
 }
 

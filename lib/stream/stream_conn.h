@@ -31,6 +31,11 @@ struct stream_conn {
 /* `fd` does not block, and is owned from then on. */
 void stream_conn_init(struct stream_conn *c, int fd);
 void stream_conn_fini(struct stream_conn *c); /* closes; one of none, too */
+/* Have TCP notice a peer that has vanished, and keep no bytes back. */
+void stream_conn_probe(int fd);
+/* One whose owner has begun it, and will end it: with a TLS session (NULL:
+ * plain) whose handshake is done.  Not to be finished. */
+void stream_conn_adopt(struct stream_conn *c, int fd, gnutls_session_t session);
 /* What epoll told. */
 void stream_conn_happened(struct stream_conn *c, uint32_t events);
 
