@@ -298,3 +298,150 @@ Test(httpd_upgrade, carries_much_tls)
 {
     carries_much(true);
 }
+
+/* --- ends ----------------------------------------------------------------- */
+
+static void *stop_run(void *arg)
+{
+    struct rig *rig = arg;
+    httpd_stop(rig->httpd);
+    return NULL;
+}
+
+static void ends(bool tls)
+{
+    const struct httpd_config soon = {
+        .request_ms = 600000, .reply_ms = 20, .idle_ms = 20};
+    struct rig rig;
+    char head[1024], byte;
+    pthread_t stopper;
+    rig_begin(&rig, tls, soon);
+    struct client c = upgraded_client(&rig, head);
+    httpd_upgraded_close(await_upgrade(&rig, 1));
+    cr_expect_not(client_take(&c, &byte, 1), "closed by the owner");
+    client_close(&c);
+    struct client idle = client_open(&rig); /* without a request */
+    c = upgraded_client(&rig, head);
+    struct httpd_upgraded *u = await_upgrade(&rig, 2);
+    cr_expect(raw_closed_within(idle.fd, RAW_PATIENCE_MS));
+    client_close(&idle);
+    cr_expect(owner_write(u, "x", 1), "no deadline has ended this one");
+    cr_expect(client_take(&c, &byte, 1));
+    cr_assert_eq(pthread_create(&stopper, NULL, stop_run, &rig), 0);
+    cr_expect_leq(owner_read(u, &byte, 1), 0, "the server stops");
+    httpd_upgraded_close(u);
+    cr_assert_eq(pthread_join(stopper, NULL), 0);
+    cr_expect_not(client_take(&c, &byte, 1));
+    client_close(&c);
+    rig.httpd = NULL;
+    rig_end(&rig);
+}
+
+Test(httpd_upgrade, ends_plain)
+{
+    ends(false);
+}
+
+Test(httpd_upgrade, ends_tls)
+{
+    ends(true);
+}
+
+/* Clients that hang up at once, or after the head. */
+static void survives_who_goes(bool tls)
+{
+    enum { N = 20 };
+    struct rig rig;
+    char head[1024], byte;
+    rig_begin(&rig, tls, patient);
+    for (unsigned i = 0; i < N; i++) {
+        struct client c = client_open(&rig);
+        cr_assert(client_send(&c, ASK "\r\n", strlen(ASK "\r\n")));
+        if (i % 2 == 0)
+            client_head(&c, head);
+        client_close(&c);
+    }
+    for (unsigned i = 0; i < N; i++) {
+        struct httpd_upgraded *u = await_upgrade(&rig, i + 1);
+        cr_expect_leq(owner_read(u, &byte, 1), 0);
+        httpd_upgraded_close(u);
+    }
+    while (httpd_held(rig.httpd).n_requests > 0)
+        (void)poll(NULL, 0, 1);
+    rig_end(&rig);
+}
+
+Test(httpd_upgrade, survives_who_goes_plain)
+{
+    survives_who_goes(false);
+}
+
+Test(httpd_upgrade, survives_who_goes_tls)
+{
+    survives_who_goes(true);
+}
+
+/* --- refusals ------------------------------------------------------------- */
+
+Test(httpd_upgrade, refuses)
+{
+    static const struct {
+        const char *headers;
+        int status;
+        const char *text;
+    } cases[] = {
+        {"", 426, "\\\"Upgrade: biga-test\\\""},
+        {"Connection: Upgrade\r\n", 426, "Upgrade"},
+        {"Upgrade: biga-test\r\n", 426, "Connection: Upgrade"},
+        {"Connection: Upgrade\r\nUpgrade: biga-test2\r\n", 426, "biga-test"},
+        {"Connection: Upgraded\r\nUpgrade: biga-test\r\n", 426, "biga-test"},
+        {"Connection: upgrade\r\nUpgrade: x, BIGA-test\r\nOrigin: http://x\r\n",
+         403, "pages of http://x"},
+    };
+    struct httpd_config one = patient;
+    struct rig rig;
+    struct raw_reply reply = {0};
+    char value[64], head[1024];
+    one.streams_max = 1;
+    rig_begin(&rig, false, one);
+    uint16_t port = httpd_port(rig.httpd);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cr_expect_eq(
+            raw_call(port, "GET", "/upgrade", cases[i].headers, NULL, &reply),
+            cases[i].status, "%zu", i);
+        cr_expect(strstr(str_text(&reply.body), cases[i].text), "%zu: %s", i,
+                  str_text(&reply.body));
+        if (cases[i].status == 426)
+            cr_expect_str_eq(raw_header(&reply, "Upgrade", value, sizeof value),
+                             "biga-test");
+    }
+    struct client c = upgraded_client(&rig, head), more = client_open(&rig);
+    cr_assert(client_send(&more, ASK "\r\n", strlen(ASK "\r\n")));
+    cr_expect_eq(raw_read(more.fd, false, &reply), 503);
+    cr_expect(strstr(reply.body.data, "1 streams are open already"));
+    httpd_upgraded_close(await_upgrade(&rig, 1));
+    cr_assert(client_send(&more, ASK "\r\n", strlen(ASK "\r\n")));
+    client_head(&more, head);
+    cr_expect(strstr(head, " 101 "), "there is place again: %s", head);
+    httpd_upgraded_close(await_upgrade(&rig, 2));
+    client_close(&c);
+    client_close(&more);
+    raw_reply_fini(&reply);
+    rig_end(&rig);
+}
+
+Test(httpd_upgrade, is_not_for_http2)
+{
+    struct rig rig;
+    struct h2_client c;
+    rig_begin(&rig, true, patient);
+    struct tls_client_config how = h2_server_me(rig.certs);
+    how.port = httpd_port(rig.httpd);
+    cr_assert(h2_client_open(&c, &how, true));
+    cr_assert(h2_client_get(&c, 1, "/upgrade"));
+    cr_assert(h2_client_read_to(&c, NGHTTP2_DATA, 1));
+    cr_expect_eq(c.status, 505);
+    cr_expect(strstr(c.payload.data, "needs HTTP/1.1"), "%s", c.payload.data);
+    h2_client_close(&c);
+    rig_end(&rig);
+}
