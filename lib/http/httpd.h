@@ -83,8 +83,10 @@ struct httpd_config {
     /* with tls: HTTP/2 for clients that offer it (ALPN "h2"), on one more
      * thread; deadlines then apply to requests, not to connections */
     bool http2;
-    bool anonymous; /* with tls: ask no client for a certificate */
-    bool loopback;  /* refuse (-EPERM) to listen anywhere else */
+    bool anonymous;      /* with tls: ask no client for a certificate */
+    bool loopback;       /* refuse (-EPERM) to listen anywhere else */
+    const char *repeats; /* the one query parameter that may be there more than
+                          * once, with tabs and newlines in it; NULL: none */
     /* NULL: admits everybody */
     enum httpd_admission (*admit)(struct httpd_request *rq, void *ctx);
     /* how error bodies look (they are JSON); NULL: as httpd_fail() says */

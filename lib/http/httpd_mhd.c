@@ -40,6 +40,8 @@ static void request_end(struct conn *conn)
     struct httpd_request *rq = steal(&conn->rq);
     if (!rq)
         return;
+    if (rq->then && rq->lost)
+        rq->lost(rq->then_arg);
     request_observe(rq);
     request_give(rq);
 }

@@ -70,6 +70,7 @@ struct httpd_request {
     bool suspended;
     void (*then)(struct httpd_request *rq, void *arg);
     void *then_arg;
+    void (*lost)(void *arg);         /* instead of `then` */
     struct httpd_stream *stream;     /* the reply, NULL: it is in `reply` */
     struct httpd_upgraded *upgraded; /* its connection is another's */
     bool close;                      /* the connection ends with the reply */

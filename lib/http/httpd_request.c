@@ -29,6 +29,7 @@ struct httpd_request *request_take(struct httpd *h)
     if (!rq) {
         rq = xcalloc(1, sizeof *rq);
         rq->h = h;
+        rq->uri.repeats = h->config.repeats;
         str_init(&rq->reply, STR_MAX_DEFAULT);
         h2_fields_init(&rq->h2.fields, H2_FIELDS_MAX);
     }
@@ -153,6 +154,17 @@ const char *httpd_arg(const struct httpd_request *rq, size_t n)
 const char *httpd_query(const struct httpd_request *rq, const char *name)
 {
     return uri_param(&rq->uri, name);
+}
+
+const char *httpd_query_n(const struct httpd_request *rq, const char *name,
+                          size_t n)
+{
+    return uri_param_n(&rq->uri, name, n);
+}
+
+const char *httpd_route_name(const struct httpd_request *rq)
+{
+    return rq->route->name;
 }
 
 bool httpd_query_only(struct httpd_request *rq, const char *const *names)
@@ -290,7 +302,13 @@ void httpd_then(struct httpd_request *rq,
                 void (*then)(struct httpd_request *rq, void *arg), void *arg)
 {
     rq->then = then;
+    rq->lost = NULL;
     rq->then_arg = arg;
+}
+
+void httpd_or_else(struct httpd_request *rq, void (*lost)(void *arg))
+{
+    rq->lost = lost;
 }
 
 void httpd_resume(struct httpd_request *rq)

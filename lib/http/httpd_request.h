@@ -28,6 +28,11 @@ const char *httpd_path(const struct httpd_request *rq);
 const char *httpd_arg(const struct httpd_request *rq, size_t n);
 /* A query parameter, percent-decoded; NULL when absent. */
 const char *httpd_query(const struct httpd_request *rq, const char *name);
+/* The n-th of those of this name: httpd_config.repeats. */
+const char *httpd_query_n(const struct httpd_request *rq, const char *name,
+                          size_t n);
+/* Of its route, once that was found: before httpd_config.admit is asked. */
+const char *httpd_route_name(const struct httpd_request *rq);
 /* True when no parameter but those in `names` (NULL-terminated) is there;
  * otherwise the request has been failed with 400 naming the other one. */
 bool httpd_query_only(struct httpd_request *rq, const char *const *names);
@@ -85,5 +90,8 @@ void httpd_resume(struct httpd_request *rq);
  * again). */
 void httpd_then(struct httpd_request *rq,
                 void (*then)(struct httpd_request *rq, void *arg), void *arg);
+/* And have `lost` called with that `arg` instead when libmicrohttpd closes the
+ * connection of a client that has gone in place of going on. */
+void httpd_or_else(struct httpd_request *rq, void (*lost)(void *arg));
 
 #endif

@@ -4,10 +4,12 @@
 
 #include "lib/base/base64.h"
 
+enum piece { PIECE_PATH, PIECE_QUERY, PIECE_LINES /* with tabs, too */ };
+
 /* Decode `size` bytes at `from` to `*to`, NUL-terminate, and move `*to`
  * behind. */
-static int piece_decode(const char *from, size_t size, bool plus, char **to,
-                        struct error *err)
+static int piece_decode(const char *from, size_t size, enum piece kind,
+                        char **to, struct error *err)
 {
     char *out = *to;
     for (size_t i = 0; i < size; i++) {
@@ -21,10 +23,11 @@ static int piece_decode(const char *from, size_t size, bool plus, char **to,
                                  "hexadecimal digits");
             c = (unsigned char)(high * 16 + low);
             i += 2;
-        } else if (c == '+' && plus) {
+        } else if (c == '+' && kind != PIECE_PATH) {
             c = ' ';
         }
-        if (c < 0x20 || c == 0x7f)
+        bool line = kind == PIECE_LINES && (c == '\n' || c == '\t');
+        if ((c < 0x20 && !line) || c == 0x7f)
             return error_set(err, EINVAL,
                              "control character %%%02X is not allowed", c);
         *out++ = (char)c;
@@ -45,7 +48,7 @@ static int path_split(struct uri *u, size_t size, char **to, struct error *err)
                              URI_SEGMENTS_MAX);
         u->segments[u->n_segments] = *to;
         u->offsets[u->n_segments++] = at;
-        if (piece_decode(u->path + at, end - at, false, to, err))
+        if (piece_decode(u->path + at, end - at, PIECE_PATH, to, err))
             return error_wrap(err, "path");
         at = end + 1;
     }
@@ -61,16 +64,18 @@ static int param_add(struct uri *u, const char *from, size_t size, char **to,
         return error_set(err, EINVAL, "query has more than %d parameters",
                          URI_PARAMS_MAX);
     const char *name = *to;
-    if (piece_decode(from, name_size, true, to, err))
+    if (piece_decode(from, name_size, PIECE_QUERY, to, err))
         return error_wrap(err, "query");
-    if (uri_param(u, name))
+    bool repeats = u->repeats && strcmp(name, u->repeats) == 0;
+    if (!repeats && uri_param(u, name))
         return error_set(err, EINVAL,
                          "query parameter \"%.64s\" is given "
                          "twice",
                          name);
     const char *value = *to;
     if (equals) {
-        if (piece_decode(equals + 1, size - name_size - 1, true, to, err))
+        if (piece_decode(equals + 1, size - name_size - 1,
+                         repeats ? PIECE_LINES : PIECE_QUERY, to, err))
             return error_wrap(err, "query parameter \"%.64s\"", name);
     } else {
         value = name + strlen(name); /* "" */
@@ -139,10 +144,15 @@ bool uri_match(const struct uri *u, const char *pattern,
     return i == u->n_segments;
 }
 
-const char *uri_param(const struct uri *u, const char *name)
+const char *uri_param_n(const struct uri *u, const char *name, size_t n)
 {
     for (unsigned i = 0; i < u->n_params; i++)
-        if (strcmp(u->params[i].name, name) == 0)
+        if (strcmp(u->params[i].name, name) == 0 && n-- == 0)
             return u->params[i].value;
     return NULL;
+}
+
+const char *uri_param(const struct uri *u, const char *name)
+{
+    return uri_param_n(u, name, 0);
 }

@@ -12,13 +12,15 @@
 #include "lib/base/error.h"
 
 enum {
-    URI_MAX = 2048, /* bytes of a whole target */
+    URI_MAX = 8192, /* bytes of a whole target */
     URI_SEGMENTS_MAX = 16,
-    URI_PARAMS_MAX = 32,
+    URI_PARAMS_MAX = 128,
     URI_ARGS_MAX = 4, /* variable parts of a pattern */
 };
 
 struct uri {
+    const char *repeats;    /* the caller's: a parameter that may be given more
+                             * than once, with tabs and newlines; NULL: none */
     char path[URI_MAX + 1]; /* as sent, without the query */
     char text[URI_MAX + 2]; /* the decoded pieces, each NUL-terminated */
     unsigned n_segments;
@@ -44,5 +46,7 @@ bool uri_match(const struct uri *u, const char *pattern,
 
 /* NULL when absent. */
 const char *uri_param(const struct uri *u, const char *name);
+/* The n-th of those of this name. */
+const char *uri_param_n(const struct uri *u, const char *name, size_t n);
 
 #endif

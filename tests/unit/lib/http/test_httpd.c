@@ -232,8 +232,8 @@ Test(httpd, decodes_paths_and_queries)
         cr_assert_eq(call(h, "GET", bad[i], "", NULL), 400, "%s", bad[i]);
     cr_assert_eq(call(h, "GET", "/args/x?c=1", "", NULL), 400);
     cr_assert(strstr(reply.body.data, "unknown query parameter \\\"c\\\""));
-    cleanup_free char *longest = xcalloc(1, 3000);
-    memset(longest, 'a', 2999);
+    cleanup_free char *longest = xcalloc(1, URI_MAX + 2);
+    memset(longest, 'a', URI_MAX + 1);
     longest[0] = '/';
     cr_assert_eq(call(h, "GET", longest, "", NULL), 414);
     httpd_stop(h);
