@@ -2,6 +2,7 @@
 
 #include <linux/tcp.h> /* tcpi_bytes_received; netinet/tcp.h lacks it */
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -30,6 +31,12 @@ bool conn_has_unread(int fd)
 {
     int unread = 0;
     return ioctl(fd, FIONREAD, &unread) == 0 && unread > 0;
+}
+
+bool conn_hung_up(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLRDHUP};
+    return poll(&p, 1, 0) > 0;
 }
 
 static void conn_cut_locked(struct conns *c, struct conn *conn)

@@ -42,6 +42,8 @@ struct conn {
     /* HTTP/1.1: what it holds, until it is answered or the connection is
      * closed; of the connection's thread */
     struct httpd_request *rq;
+    /* it was handed over (httpd_upgrade.h); ends with it, after its session */
+    struct httpd_upgraded *upgraded;
 
     /* with TLS; of the connection's thread */
     struct tls_set *set;
@@ -89,6 +91,8 @@ struct conn *conns_add_h2(struct conns *c, int fd, bool doubtful);
 bool conns_full(struct conns *c, size_t spare);
 /* Bytes that came and that nobody has read: then a delay is ours. */
 bool conn_has_unread(int fd);
+/* The peer sends no more. */
+bool conn_hung_up(int fd);
 /* It is about to be closed. */
 void conns_remove(struct conns *c, struct conn *conn);
 void conn_enter(struct conn *conn, enum conn_state state);

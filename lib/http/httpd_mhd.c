@@ -115,7 +115,7 @@ static struct MHD_Response *stream_response(struct httpd_request *rq)
 
 static enum MHD_Result reply_queue(struct httpd_request *rq)
 {
-    if (rq->upgraded)
+    if (rq->conn->upgraded)
         return MHD_NO; /* it has ended: closed */
     request_seal(rq);
     struct MHD_Response *response =
@@ -269,6 +269,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection,
         request_end(conn);
         conn_observe(h, conn);
         conn_tls_end(conn);
+        free(conn->upgraded);
         conns_remove(&h->conns, conn);
     }
 }

@@ -70,11 +70,10 @@ struct httpd_request {
     bool suspended;
     void (*then)(struct httpd_request *rq, void *arg);
     void *then_arg;
-    void (*lost)(void *arg);         /* instead of `then` */
-    struct httpd_stream *stream;     /* the reply, NULL: it is in `reply` */
-    struct httpd_upgraded *upgraded; /* its connection is another's */
-    bool close;                      /* the connection ends with the reply */
-    bool at_once;                    /* refused: its body is not waited for */
+    void (*lost)(void *arg);     /* instead of `then` */
+    struct httpd_stream *stream; /* the reply, NULL: it is in `reply` */
+    bool close;                  /* the connection ends with the reply */
+    bool at_once;                /* refused: its body is not waited for */
     unsigned status;
     const char *type;
     const char *args[URI_ARGS_MAX];

@@ -43,7 +43,6 @@ struct httpd_request *request_take(struct httpd *h)
     rq->route = NULL;
     rq->then = NULL;
     rq->stream = NULL;
-    rq->upgraded = NULL;
     rq->refused = rq->suspended = rq->close = rq->at_once = false;
     rq->refusal = NULL;
     rq->status = 200;
@@ -80,7 +79,6 @@ void request_give(struct httpd_request *rq)
 {
     struct httpd *h = rq->h;
     stream_leave(rq);
-    free(steal(&rq->upgraded));
     body_uncharge(rq);
     atomic_fetch_sub(&h->n_requests, 1);
     if (rq->body.cap > KEEP_BUFFER)
@@ -309,6 +307,11 @@ void httpd_then(struct httpd_request *rq,
 void httpd_or_else(struct httpd_request *rq, void (*lost)(void *arg))
 {
     rq->lost = lost;
+}
+
+bool httpd_hung_up(const struct httpd_request *rq)
+{
+    return conn_hung_up(rq->conn->fd);
 }
 
 void httpd_resume(struct httpd_request *rq)

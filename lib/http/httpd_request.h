@@ -85,6 +85,9 @@ void httpd_refusal(struct httpd_request *rq, const char *word);
  * after which it must not touch the request. */
 void httpd_suspend(struct httpd_request *rq);
 void httpd_resume(struct httpd_request *rq);
+/* Of a request that is suspended: its client sends no more, and is hardly there
+ * any more. */
+bool httpd_hung_up(const struct httpd_request *rq);
 /* Before suspending: have `then` called with `arg` on the listener's thread
  * once the request is resumed, to write the reply there (or to suspend
  * again). */

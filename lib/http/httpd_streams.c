@@ -1,6 +1,5 @@
 #include "lib/http/httpd_streams.h"
 
-#include <poll.h>
 #include <sys/socket.h>
 
 #include "lib/base/mem.h"
@@ -49,17 +48,11 @@ void streams_remove(struct streams *t, struct stream_link *link)
     t->n--;
 }
 
-static bool has_hung_up(int fd)
-{
-    struct pollfd p = {.fd = fd, .events = POLLRDHUP};
-    return poll(&p, 1, 0) > 0;
-}
-
 void streams_tick(struct streams *t)
 {
     hold_lock(&t->lock);
     for (struct stream_link *x = t->first; x; x = x->next)
-        if (x->stream && x->alone && has_hung_up(x->fd))
+        if (x->stream && x->alone && conn_hung_up(x->fd))
             stream_cut(x->stream);
 }
 

@@ -89,7 +89,7 @@ struct httpd_upgraded *httpd_upgrade(struct httpd_request *rq,
         streams_refuse(rq);
         return NULL;
     }
-    rq->upgraded = u;
+    rq->conn->upgraded = u;
     rq->status = 101;
     request_seal(rq);
     stream_conn_adopt(&u->conn, rq->conn->fd, rq->conn->session);
