@@ -127,6 +127,17 @@ static const struct metric_family families[APP_METRICS_COUNT] = {
                "Pods with an allocation by whether they have what was "
                "promised: kept, lost or unknown.",
                "state"),
+    [APP_STREAMS] = FAMILY(
+        GAUGE, "biga_streams",
+        "Logs, exec, attach and port-forward that are relayed now.", "kind"),
+    [APP_STREAMS_TOTAL] =
+        FAMILY(COUNTER, "biga_streams_total",
+               "Such streams that were asked for and are over, by whether they "
+               "were joined with a node.",
+               "kind", "result"),
+    [APP_STREAM_BYTES] = FAMILY(COUNTER, "biga_stream_bytes_total",
+                                "Bytes of such streams, by where they went.",
+                                "way"),
 };
 
 struct metrics *app_metrics_create(void)

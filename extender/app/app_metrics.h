@@ -42,9 +42,13 @@ enum app_metric {
     APP_PLACES,        /* health: place_health_name() */
     APP_LOST_PODS,
     APP_EVICTED,
-    APP_WRITABLE,  /* 1 or 0; embedded */
-    APP_ALIGNMENT, /* promised, achieved: relation_name(), "unknown" */
-    APP_ACHIEVED,  /* state: achieved_state_name() */
+    APP_WRITABLE,      /* 1 or 0; embedded */
+    APP_ALIGNMENT,     /* promised, achieved: relation_name(), "unknown" */
+    APP_ACHIEVED,      /* state: achieved_state_name() */
+    APP_STREAMS,       /* kind: relay_kind_name() */
+    APP_STREAMS_TOTAL, /* kind, result: joined, left, refused, away, late,
+                        * full, failed, stopped */
+    APP_STREAM_BYTES,  /* way: to-client, to-node */
     APP_METRICS_COUNT
 };
 struct metrics *app_metrics_create(void);
