@@ -1,5 +1,6 @@
 #include "extender/admit/access.h"
 
+#include <gnutls/crypto.h>
 #include <pthread.h>
 #include <string.h>
 #include <strings.h>
@@ -268,8 +269,13 @@ static enum httpd_admission answer(struct httpd_request *rq,
         return HTTPD_ADMIT;
     case REVIEW_FORBIDDEN:
         httpd_refusal(rq, "forbidden");
-        httpd_fail(rq, 403, "the token's user may not %s %s", call->verb,
-                   call->path);
+        if (call->resource)
+            httpd_fail(rq, 403,
+                       "the token's user may not %s %s in namespace \"%s\"",
+                       call->verb, call->resource, call->namespace);
+        else
+            httpd_fail(rq, 403, "the token's user may not %s %s", call->verb,
+                       call->path);
         return HTTPD_REFUSE;
     case REVIEW_UNKNOWN:
         return refuse_token(rq, "token",
@@ -305,12 +311,43 @@ static void review_done(struct review_call *call)
     httpd_resume(p->rq);
 }
 
+/* A stream of a pod, which needs a right of its own. */
+struct stream_right {
+    const char *route;
+    const char *word;            /* of a file of tokens */
+    const char *verb, *resource; /* of Kubernetes */
+};
+
+/* NULL: the request is for something else. */
+static const struct stream_right *
+stream_right_of(const struct httpd_request *rq)
+{
+    static const struct stream_right rights[] = {
+        {"pod-log", "log", "get", "pods/log"},
+        {"pod-exec", "exec", "create", "pods/exec"},
+        {"pod-attach", "attach", "create", "pods/attach"},
+        {"pod-portforward", "portforward", "create", "pods/portforward"},
+    };
+    const char *name = httpd_route_name(rq);
+    for (size_t i = 0; i < ARRAY_LEN(rights); i++)
+        if (strcmp(rights[i].route, name) == 0)
+            return &rights[i];
+    return NULL;
+}
+
 static enum httpd_admission review(struct access *a, struct httpd_request *rq,
                                    const char *token)
 {
     struct review_call call = {.token = token,
                                .verb = verb_of(httpd_method(rq)),
                                .path = httpd_path(rq)};
+    const struct stream_right *right = stream_right_of(rq);
+    if (right) {
+        call.verb = right->verb;
+        call.resource = right->resource;
+        call.namespace = httpd_arg(rq, 0);
+        call.name = httpd_arg(rq, 1);
+    }
     call.verdict = review_look(a->review, &call, clock_ms());
     if (call.verdict != REVIEW_UNDECIDED)
         return answer(rq, &call);
@@ -336,6 +373,40 @@ static bool is_listed(struct access *a, const char *token)
     return a->tokens && tokens_user(a->tokens, token);
 }
 
+static bool is_allowed(struct access *a, const char *token,
+                       const struct stream_right *right, const char *namespace)
+{
+    hold_lock(&a->lock);
+    return a->tokens && tokens_may(a->tokens, token, right->word, namespace);
+}
+
+/* Of a token that is in the file. */
+static enum httpd_admission
+admit_listed(struct access *a, struct httpd_request *rq, const char *token)
+{
+    const struct stream_right *right = stream_right_of(rq);
+    const char *namespace = httpd_arg(rq, 0);
+    if (!right || is_allowed(a, token, right, namespace))
+        return HTTPD_ADMIT;
+    httpd_refusal(rq, "forbidden");
+    httpd_fail(rq, 403,
+               "this token has no right to %s in namespace \"%.63s\": its line "
+               "in the file of --read-tokens would need \",%s:%.63s\"",
+               right->word, namespace, right->word, namespace);
+    return HTTPD_REFUSE;
+}
+
+uint64_t access_client(const struct httpd_request *rq)
+{
+    const char *token = bearer(rq);
+    uint64_t digest[32 / sizeof(uint64_t)] = {0};
+    if (!token)
+        return 0;
+    if (gnutls_hash_fast(GNUTLS_DIG_SHA256, token, strlen(token), digest) < 0)
+        abort(); /* it is always there */
+    return digest[0] | 1;
+}
+
 enum httpd_admission access_read(struct httpd_request *rq, void *ctx)
 {
     const struct listener *listener = ctx;
@@ -348,7 +419,7 @@ enum httpd_admission access_read(struct httpd_request *rq, void *ctx)
                             "a token is needed here: Authorization: Bearer "
                             "TOKEN");
     if (is_listed(a, token))
-        return HTTPD_ADMIT;
+        return admit_listed(a, rq, token);
     if (!a->review)
         return refuse_token(rq, "token", "this token is nobody's");
     return review(a, rq, token);

@@ -7,7 +7,10 @@
  *              (TokenReview, then SubjectAccessReview for the path as a
  *              non-resource URL and the method as verb), verdicts remembered
  *              for 10 s (refusals 5 s); /healthz, /readyz and /openapi.yaml
- *              need none
+ *              need none.  Routes that are named pod-log, pod-exec, pod-attach
+ *              and pod-portforward need a right of their own in the namespace
+ *              that their path begins with: in the file (tokens.h), or as
+ *              Kubernetes has it, get pods/log or create pods/exec …
  *
  * A token never reaches a log, an error or a metric. */
 #ifndef BIGA_EXTENDER_ADMIT_ACCESS_H
@@ -48,6 +51,9 @@ enum httpd_admission access_read(struct httpd_request *rq, void *ctx);
 /* The one node that the client may publish for; false: for any (no TLS). */
 bool access_node(const struct httpd_request *rq,
                  char ret_node[TLS_NAME_MAX + 1]);
+/* Whose token the request of the read listener has, as a number that tells
+ * little; 0: none, as where none is asked for. */
+uint64_t access_client(const struct httpd_request *rq);
 /* Calls that wait for the API server fail from now on, so that the listeners
  * can stop. */
 void access_quiesce(struct access *a); /* NULL allowed */

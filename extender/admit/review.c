@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/json.h"
+#include "lib/base/jwrite.h"
 #include "lib/base/str.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
@@ -84,8 +85,14 @@ static size_t place_of(const uint8_t digest[DIGEST], size_t places)
 static void call_digest(const struct review_call *call,
                         uint8_t ret_digest[DIGEST])
 {
-    digest_of((const char *const[]){call->token, call->verb, call->path}, 3,
-              ret_digest);
+    /* no resource begins as a path does */
+    if (call->resource)
+        digest_of((const char *const[]){call->token, call->verb, call->resource,
+                                        call->namespace, call->name},
+                  5, ret_digest);
+    else
+        digest_of((const char *const[]){call->token, call->verb, call->path}, 3,
+                  ret_digest);
 }
 
 enum review_verdict review_look(struct review *r,
@@ -209,6 +216,26 @@ static int find_user(struct review *r, const char *token, int64_t now_ms,
     return 0;
 }
 
+static void add_attributes(const struct review_call *call, struct str *out)
+{
+    if (!call->resource) {
+        jwrite_object(out, "nonResourceAttributes");
+        jwrite_text(out, "path", call->path);
+    } else {
+        const char *slash = strchr(call->resource, '/');
+        cleanup_free char *resource = xstrndup(call->resource,
+                                               strcspn(call->resource, "/"));
+        jwrite_object(out, "resourceAttributes");
+        jwrite_text(out, "version", "v1");
+        jwrite_text(out, "resource", resource);
+        jwrite_known_text(out, "subresource", slash ? slash + 1 : "");
+        jwrite_text(out, "namespace", call->namespace);
+        jwrite_text(out, "name", call->name);
+    }
+    jwrite_text(out, "verb", call->verb);
+    jwrite_end_object(out);
+}
+
 static int ask_access(struct review *r, const struct review_call *call,
                       const char *subject, bool *ret_allowed, struct error *err)
 {
@@ -217,13 +244,10 @@ static int ask_access(struct review *r, const struct review_call *call,
     struct reader top, status;
     str_addf(&body,
              "{\"apiVersion\":\"authorization.k8s.io/v1\","
-             "\"kind\":\"SubjectAccessReview\",\"spec\":{%s,"
-             "\"nonResourceAttributes\":{\"path\":",
+             "\"kind\":\"SubjectAccessReview\",\"spec\":{%s",
              subject);
-    str_add_json(&body, call->path);
-    str_add(&body, ",\"verb\":");
-    str_add_json(&body, call->verb);
-    str_add(&body, "}}}");
+    add_attributes(call, &body);
+    str_add(&body, "}}");
     int rc = post(r, ACCESS_REVIEWS, &body, &json, err);
     if (rc < 0)
         return rc;

@@ -1,5 +1,6 @@
 /* review - asks the API server whose a bearer token is (TokenReview) and what
- * that user may do here (SubjectAccessReview of a non-resource path).
+ * that user may do here (SubjectAccessReview of a non-resource path, or of a
+ * pod's subresource).
  *
  * One thread of its own asks, one call after the other; verdicts are
  * remembered for a while under the SHA-256 of what was asked, so that the
@@ -33,8 +34,11 @@ enum review_verdict {
 };
 const char *review_verdict_name(enum review_verdict verdict); /* "admitted" */
 
+/* May the token's user `verb` that path; or, where `resource` is given, that
+ * subresource ("pods/exec") of the object `name` in `namespace`? */
 struct review_call {
-    const char *token, *verb, *path; /* borrowed until done */
+    const char *token, *verb, *path;         /* borrowed until done */
+    const char *resource, *namespace, *name; /* the same; or NULL */
     /* the outcome */
     enum review_verdict verdict;
     struct error error; /* why, for a person; no token in it */

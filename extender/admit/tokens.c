@@ -1,7 +1,6 @@
 #include "extender/admit/tokens.h"
 
 #include <gnutls/crypto.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -14,9 +13,19 @@
 
 enum { DIGEST = 32 };
 
+static const char *const verbs[] = {"log", "exec", "attach", "portforward"};
+#define ALL_VERBS ((1U << ARRAY_LEN(verbs)) - 1)
+
+struct right {
+    unsigned verbs;                          /* a bit for each */
+    char namespace[TOKEN_NAMESPACE_MAX + 1]; /* "*": all */
+};
+
 struct token {
     uint8_t digest[DIGEST];
     char *user;
+    struct right *rights;
+    size_t n_rights;
 };
 
 struct tokens {
@@ -72,30 +81,83 @@ static int check_user(const char *user, size_t size, struct error *err)
     return 0;
 }
 
+/* "exec:team-a"; what stands there may be a token, and is not shown. */
+static bool right_read(const char *text, size_t size, struct right *ret_right)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    const char *colon = memchr(text, ':', size);
+    size_t verb = colon ? (size_t)(colon - text) : 0;
+    size_t namespace = colon ? size - verb - 1 : 0;
+    unsigned bits = verb == 1 && *text == '*' ? ALL_VERBS : 0;
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+        if (strlen(verbs[i]) == verb && memcmp(verbs[i], text, verb) == 0)
+            bits = 1U << i;
+    if (!bits || namespace == 0 || namespace > TOKEN_NAMESPACE_MAX)
+        return false;
+    memcpy(ret_right->namespace, colon + 1, namespace);
+    ret_right->namespace[namespace] = '\0';
+    ret_right->verbs = bits;
+    return strcmp(ret_right->namespace, "*") == 0 ||
+           strspn(ret_right->namespace, letters) == namespace;
+}
+
+/* What stands behind the user, each with a comma before. */
+static int rights_read(struct token *t, const char *text, size_t size,
+                       struct error *err)
+{
+    while (size > 0) {
+        const char *next = memchr(text + 1, ',', size - 1);
+        size_t length = next ? (size_t)(next - text) : size;
+        if (t->n_rights == TOKEN_RIGHTS_MAX)
+            return error_set(err, EINVAL, "more than %d rights",
+                             TOKEN_RIGHTS_MAX);
+        t->rights = xrealloc(t->rights, t->n_rights + 1, sizeof *t->rights);
+        if (!right_read(text + 1, length - 1, &t->rights[t->n_rights]))
+            return error_set(err, EINVAL,
+                             "right %zu is not allowed: must be "
+                             "VERB:NAMESPACE, VERB one of log, exec, attach, "
+                             "portforward or *, NAMESPACE a name or *",
+                             t->n_rights + 1);
+        t->n_rights++;
+        text += length;
+        size -= length;
+    }
+    return 0;
+}
+
 static int token_add(struct tokens *t, const char *line, size_t size,
                      struct error *err)
 {
-    uint8_t digest[DIGEST];
     bool found;
+    struct token token = {.user = NULL};
     const char *comma = memchr(line, ',', size);
     size_t length = comma ? (size_t)(comma - line) : size;
     if (!comma)
         return error_set(err, EINVAL, "must be TOKEN,USER: there is no comma");
+    const char *user = comma + 1, *end = line + size;
+    const char *rights = memchr(user, ',', (size_t)(end - user));
+    if (!rights)
+        rights = end;
     int r = check_token(line, length, err);
     if (r == 0)
-        r = check_user(comma + 1, size - length - 1, err);
+        r = check_user(user, (size_t)(rights - user), err);
     if (r < 0)
         return r;
     if (t->n == TOKENS_MAX)
         return error_set(err, EINVAL, "more than %d tokens", TOKENS_MAX);
-    digest_of(line, length, digest);
-    size_t at = token_find(t, digest, &found);
+    digest_of(line, length, token.digest);
+    size_t at = token_find(t, token.digest, &found);
     if (found)
         return error_set(err, EINVAL, "the token stands above already");
+    r = rights_read(&token, rights, (size_t)(end - rights), err);
+    if (r < 0) {
+        free(token.rights);
+        return r;
+    }
+    token.user = xstrndup(user, (size_t)(rights - user));
     t->list = xgrow(t->list, t->n, &t->cap, sizeof *t->list);
     memmove(&t->list[at + 1], &t->list[at], (t->n - at) * sizeof *t->list);
-    memcpy(t->list[at].digest, digest, DIGEST);
-    t->list[at].user = xstrndup(comma + 1, size - length - 1);
+    t->list[at] = token;
     t->n++;
     return 0;
 }
@@ -133,8 +195,10 @@ void tokens_destroy(struct tokens *t)
 {
     if (!t)
         return;
-    for (size_t i = 0; i < t->n; i++)
+    for (size_t i = 0; i < t->n; i++) {
         free(t->list[i].user);
+        free(t->list[i].rights);
+    }
     free(t->list);
     free(t);
 }
@@ -144,11 +208,35 @@ size_t tokens_count(const struct tokens *t)
     return t->n;
 }
 
-const char *tokens_user(const struct tokens *t, const char *token)
+static const struct token *token_of(const struct tokens *t, const char *token)
 {
     uint8_t digest[DIGEST];
     bool found;
     digest_of(token, strlen(token), digest);
     size_t at = token_find(t, digest, &found);
-    return found ? t->list[at].user : NULL;
+    return found ? &t->list[at] : NULL;
+}
+
+const char *tokens_user(const struct tokens *t, const char *token)
+{
+    const struct token *x = token_of(t, token);
+    return x ? x->user : NULL;
+}
+
+bool tokens_may(const struct tokens *t, const char *token, const char *verb,
+                const char *namespace)
+{
+    const struct token *x = token_of(t, token);
+    unsigned bit = 0;
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+        if (strcmp(verbs[i], verb) == 0)
+            bit = 1U << i;
+    if (x && x->n_rights == 0)
+        return strcmp(verb, "log") == 0;
+    for (size_t i = 0; x && i < x->n_rights; i++)
+        if (x->rights[i].verbs & bit &&
+            (strcmp(x->rights[i].namespace, "*") == 0 ||
+             strcmp(x->rights[i].namespace, namespace) == 0))
+            return true;
+    return false;
 }

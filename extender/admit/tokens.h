@@ -2,6 +2,12 @@
  *
  *     # a comment
  *     TOKEN,USER
+ *     TOKEN,USER,log:*,exec:team-a,attach:team-a
+ *
+ * Behind the user stand rights to streams of pods: VERB:NAMESPACE, VERB one of
+ * log, exec, attach, portforward or * for all of them, NAMESPACE one or * for
+ * all.  Without any it is log:*.  All else that the listener has, each token
+ * may.
  *
  * A token has 16 to 256 letters, digits or any of "-._~+/=" (RFC 6750); a
  * user is a name of up to 253 printable characters without a comma.  Of the
@@ -9,6 +15,7 @@
 #ifndef BIGA_EXTENDER_ADMIT_TOKENS_H
 #define BIGA_EXTENDER_ADMIT_TOKENS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/base/error.h"
@@ -20,6 +27,8 @@ enum {
     TOKEN_MIN = 16,
     TOKEN_MAX = 256,
     TOKEN_USER_MAX = 253,
+    TOKEN_RIGHTS_MAX = 64, /* of one token */
+    TOKEN_NAMESPACE_MAX = 63,
 };
 
 struct tokens;
@@ -31,5 +40,9 @@ DEFINE_CLEANUP(tokens, struct tokens *, tokens_destroy)
 size_t tokens_count(const struct tokens *t);
 /* Whose token it is; NULL: nobody's.  Borrowed. */
 const char *tokens_user(const struct tokens *t, const char *token);
+/* May it, of a pod in that namespace: "log", "exec", "attach" or
+ * "portforward"? */
+bool tokens_may(const struct tokens *t, const char *token, const char *verb,
+                const char *namespace);
 
 #endif

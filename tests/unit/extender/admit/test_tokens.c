@@ -49,7 +49,13 @@ Test(tokens, refuses_what_is_no_list)
         {" 0123456789abcdef,alice\n", "character 1 of the token"},
         {"0123456789abcd\xc3\xa9,alice\n", "character 15 of the token"},
         {"0123456789abcdef, alice\n", "character 1 of the user's name"},
-        {"0123456789abcdef,alice,7\n", "character 6 of the user's name"},
+        {"0123456789abcdef,alice,0123456789abcdef\n", "line 1: right 1 is"},
+        {"0123456789abcdef,alice,log:*,run:a\n", "right 2 is not allowed"},
+        {"0123456789abcdef,alice,log:*,\n", "right 2 is not allowed"},
+        {"0123456789abcdef,alice,log:\n", "right 1 is not allowed"},
+        {"0123456789abcdef,alice,log:A\n", "right 1 is not allowed"},
+        {"0123456789abcdef,alice,:a\n", "right 1 is not allowed"},
+        {"0123456789abcdef,alice,**:a\n", "right 1 is not allowed"},
         {"0123456789abcdef,alice\n0123456789abcdef,bob\n",
          "line 2: the token stands above"},
     };
@@ -60,6 +66,41 @@ Test(tokens, refuses_what_is_no_list)
         cr_expect(strstr(err.text, cases[i].error), "%zu: %s", i, err.text);
         cr_expect_null(strstr(err.text, "0123"), "%zu: shows it", i);
     }
+}
+
+Test(tokens, says_what_a_token_may)
+{
+    struct tokens *t = NULL;
+    struct error err = {0};
+    cr_assert_eq(parse("0123456789abcdef,alice\n"
+                       "bbbbbbbbbbbbbbbb,bob,exec:team-a,log:team-a\n"
+                       "cccccccccccccccc,carol,*:team-a,portforward:*\n",
+                       &t, &err),
+                 0, "%s", err.text);
+    static const struct {
+        const char *token, *verb, *namespace;
+        bool may;
+    } cases[] = {
+        {"0123456789abcdef", "log", "any", true},
+        {"0123456789abcdef", "exec", "any", false},
+        {"bbbbbbbbbbbbbbbb", "exec", "team-a", true},
+        {"bbbbbbbbbbbbbbbb", "exec", "team-b", false},
+        {"bbbbbbbbbbbbbbbb", "exec", "team-", false},
+        {"bbbbbbbbbbbbbbbb", "log", "team-a", true},
+        {"bbbbbbbbbbbbbbbb", "log", "team-b", false},
+        {"bbbbbbbbbbbbbbbb", "attach", "team-a", false},
+        {"cccccccccccccccc", "attach", "team-a", true},
+        {"cccccccccccccccc", "exec", "team-b", false},
+        {"cccccccccccccccc", "portforward", "team-b", true},
+        {"cccccccccccccccc", "fly", "team-a", false},
+        {"dddddddddddddddd", "log", "team-a", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        cr_expect_eq(
+            tokens_may(t, cases[i].token, cases[i].verb, cases[i].namespace),
+            cases[i].may, "%zu", i);
+    cr_expect_str_eq(tokens_user(t, "bbbbbbbbbbbbbbbb"), "bob");
+    tokens_destroy(t);
 }
 
 Test(tokens, has_a_limit)
