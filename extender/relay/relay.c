@@ -19,7 +19,7 @@ void relay_count(struct relay *r, enum relay_kind kind, const char *result)
     metrics_add(r->metrics, APP_STREAMS_TOTAL, labels, 1);
 }
 
-void relay_stream_free(struct relay_stream *s)
+void relay_close(struct relay_stream *s)
 {
     str_fini(&s->told_text);
     stream_way_fini(&s->in);
@@ -43,7 +43,7 @@ void relay_drop_locked(struct relay_stream *s)
         r->last = s->prev;
     r->n--;
     relay_count(r, s->kind, s->result);
-    relay_stream_free(s);
+    relay_close(s);
 }
 
 void relay_wake(struct relay *r)

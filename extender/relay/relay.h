@@ -19,6 +19,7 @@
 
 #include "extender/relay/relay_want.h"
 #include "lib/base/error.h"
+#include "lib/base/mem.h"
 #include "lib/http/httpd.h"
 #include "lib/io/metrics.h"
 
@@ -53,9 +54,16 @@ struct relay_pod {
      * to be away; else -1 */
     int64_t silent_since_ms;
 };
-/* Answers the request, at once or later.  `client`: whose token it is, 0: of
- * nobody that is known. */
-void relay_ask(struct relay *r, struct httpd_request *rq, enum relay_kind kind,
+/* What the request asks, by its query and headers; NULL: that cannot be, and it
+ * was failed. */
+struct relay_stream;
+struct relay_stream *relay_open(struct relay *r, struct httpd_request *rq,
+                                enum relay_kind kind);
+void relay_close(struct relay_stream *s); /* there is no such pod */
+DEFINE_CLEANUP(relay_stream, struct relay_stream *, relay_close)
+/* Answers the request, at once or later; `s` is the relay's then.  `client`:
+ * whose token it is, 0: of nobody that is known. */
+void relay_ask(struct relay_stream *s, struct httpd_request *rq,
                const struct relay_pod *pod, uint64_t client);
 
 /* --- in those of the publish listener, whose path begins /v1/nodes/NODE ------- */

@@ -100,19 +100,24 @@ static void make_id(char ret_id[RELAY_ID_SIZE])
         (void)snprintf(ret_id + 2 * i, 3, "%02x", random[i]);
 }
 
-/* What the client asks, and what its node is told of it; NULL, and answered,
- * when that is no good. */
-static struct relay_stream *stream_create(struct relay *r,
-                                          struct httpd_request *rq,
-                                          enum relay_kind kind,
-                                          const struct relay_pod *pod)
+static bool read_want(struct httpd_request *rq, struct relay_stream *s)
 {
-    struct relay_stream *s = xcalloc(1, sizeof *s);
     const struct relay_query query = {query_get, rq};
     struct error err;
+    if (!httpd_query_only(rq, relay_want_params(s->kind)))
+        return false;
+    if (relay_want_read(s->kind, &query, &s->told_text, &err) == 0)
+        return read_hello(rq, s->kind, &s->hello);
+    httpd_fail(rq, 400, "%s", err.text);
+    return false;
+}
+
+struct relay_stream *relay_open(struct relay *r, struct httpd_request *rq,
+                                enum relay_kind kind)
+{
+    struct relay_stream *s = xcalloc(1, sizeof *s);
     s->relay = r;
     s->kind = kind;
-    s->node = xstrdup(pod->node);
     str_init(&s->told_text, RELAY_WANT_MAX);
     stream_way_init(&s->in);
     stream_way_init(&s->out);
@@ -121,23 +126,24 @@ static struct relay_stream *stream_create(struct relay *r,
     jwrite_object(out, NULL);
     jwrite_text(out, "id", s->id);
     jwrite_text(out, "kind", relay_kind_name(kind));
-    jwrite_text(out, "namespace", pod->namespace);
-    jwrite_text(out, "name", pod->name);
-    jwrite_text(out, "uid", pod->uid);
-    int rc = -1;
-    if (httpd_query_only(rq, relay_want_params(kind))) {
-        rc = relay_want_read(kind, &query, out, &err);
-        if (rc < 0)
-            httpd_fail(rq, 400, "%s", err.text);
-    }
-    if (rc < 0 || !read_hello(rq, kind, &s->hello)) {
-        relay_stream_free(s);
+    if (!read_want(rq, s)) {
+        relay_close(s);
         return NULL;
     }
     if (s->hello.protocol)
         jwrite_text(out, "protocol", s->hello.protocol);
-    jwrite_end_object(out);
     return s;
+}
+
+/* The rest of what its node is told. */
+static void set_pod(struct relay_stream *s, const struct relay_pod *pod)
+{
+    struct str *out = &s->told_text;
+    s->node = xstrdup(pod->node);
+    jwrite_text(out, "namespace", pod->namespace);
+    jwrite_text(out, "name", pod->name);
+    jwrite_text(out, "uid", pod->uid);
+    jwrite_end_object(out);
 }
 
 static void format_since(int64_t since_ms, int64_t now_ms,
@@ -216,17 +222,16 @@ static void append_locked(struct relay *r, struct relay_stream *s)
     r->n++;
 }
 
-void relay_ask(struct relay *r, struct httpd_request *rq, enum relay_kind kind,
+void relay_ask(struct relay_stream *s, struct httpd_request *rq,
                const struct relay_pod *pod, uint64_t client)
 {
-    struct relay_stream *s = stream_create(r, rq, kind, pod);
-    if (!s)
-        return;
+    struct relay *r = s->relay;
+    set_pod(s, pod);
     hold_lock(&r->lock);
     bool room = has_room_locked(r, rq, pod->node, client);
     if (!room || !node_is_there_locked(r, rq, pod)) {
-        relay_count(r, kind, room ? "away" : "full");
-        relay_stream_free(s);
+        relay_count(r, s->kind, room ? "away" : "full");
+        relay_close(s);
         return;
     }
     s->client = client;

@@ -99,8 +99,6 @@ struct relay {
 
 /* --- relay.c ------------------------------------------------------------------ */
 
-/* One that is in no list. */
-void relay_stream_free(struct relay_stream *s);
 /* Wake the thread for this stream. */
 void relay_news_locked(struct relay_stream *s);
 void relay_wake(struct relay *r);

@@ -28,8 +28,9 @@ static void on_ask(struct httpd_request *rq, void *ctx)
     enum relay_kind kind = RELAY_LOG;
     while (strcmp(relay_kind_name(kind), what) != 0)
         kind++;
-    relay_ask(rig->relay, rq, kind, &pod,
-              client ? strtoull(client, NULL, 10) : 0);
+    struct relay_stream *s = relay_open(rig->relay, rq, kind);
+    if (s)
+        relay_ask(s, rq, &pod, client ? strtoull(client, NULL, 10) : 0);
 }
 
 static void on_feed(struct httpd_request *rq, void *ctx)

@@ -133,13 +133,14 @@ Test(relay, tells_all_that_was_asked)
     while (!relay_rig_feed(&rig, "n1", 30, &body, id))
         ;
     cr_expect_eq(strlen(id), 32);
-    cleanup_free char *all = xasprintf(
-        "{\"streams\":[{\"id\":\"%s\",\"kind\":\"exec\",\"namespace\":\"ns\","
-        "\"name\":\"n1-a\",\"uid\":\"u-1\",\"command\":[\"sh\",\"-c\","
-        "\"echo\\n\\\"x\"],\"container\":\"main\",\"stdin\":true,"
-        "\"stdout\":true,\"stderr\":false,\"tty\":true,\"protocol\":"
-        "\"v5.channel.k8s.io\"}]}\n",
-        id);
+    cleanup_free char *all =
+        xasprintf("{\"streams\":[{\"id\":\"%s\",\"kind\":\"exec\","
+                  "\"command\":[\"sh\",\"-c\","
+                  "\"echo\\n\\\"x\"],\"container\":\"main\",\"stdin\":true,"
+                  "\"stdout\":true,\"stderr\":false,\"tty\":true,\"protocol\":"
+                  "\"v5.channel.k8s.io\",\"namespace\":\"ns\","
+                  "\"name\":\"n1-a\",\"uid\":\"u-1\"}]}\n",
+                  id);
     cr_expect_str_eq(body.data, all);
     cr_expect_not(relay_rig_feed(&rig, "n1", 0, &body, id), "told once");
     cr_expect_str_eq(body.data, "{\"streams\":[]}\n");
