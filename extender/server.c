@@ -12,6 +12,7 @@
 #include "extender/app/reload.h"
 #include "extender/cluster/cluster.h"
 #include "extender/pods/pending_demands.h"
+#include "extender/relay/relay.h"
 #include "extender/run/embedded.h"
 #include "extender/serve/app.h"
 #include "extender/serve/routes_ask.h"
@@ -21,6 +22,7 @@
 #include "extender/serve/routes_publish.h"
 #include "extender/serve/routes_read.h"
 #include "extender/serve/routes_scheduler.h"
+#include "extender/serve/routes_streams.h"
 #include "extender/serve/scratch.h"
 #include "extender/state/plans.h"
 #include "extender/view/kube.h"
@@ -64,17 +66,22 @@ static void mount_routes(struct server *s, bool in_cluster)
     if (in_cluster) {
         add_routes(&s->read, cluster_routes, n_cluster_routes);
         add_routes(&s->read, pods_elsewhere_routes, n_pods_elsewhere_routes);
+        add_routes(&s->read, streams_elsewhere_routes,
+                   n_streams_elsewhere_routes);
         return;
     }
     add_routes(&s->read, cluster_elsewhere_routes, n_cluster_elsewhere_routes);
     add_routes(&s->read, pods_routes, n_pods_routes);
     add_routes(&s->publish, publish_routes, n_publish_routes);
     add_routes(&s->publish, node_routes, n_node_routes);
+    add_routes(&s->read, streams_routes, n_streams_routes);
+    add_routes(&s->publish, node_streams_routes, n_node_streams_routes);
 }
 
 enum {
     FILES_OWN = 64, /* descriptors for all else: database, epoll, logs */
     CONNECTIONS_MIN = 8,
+    STREAMS_MAX = 1024, /* of a listener: those of pods, and those who watch */
 };
 
 /* The connections that each listener may have: descriptors are of the whole
@@ -113,6 +120,12 @@ static int fit_connections(unsigned asked, unsigned *ret_connections,
     return 0;
 }
 
+/* Streams keep their connections: half of them stay for all else. */
+static unsigned fit_streams(unsigned connections)
+{
+    return connections / 2 < STREAMS_MAX ? connections / 2 : STREAMS_MAX;
+}
+
 static int start_listeners(struct server *s, const struct server_config *config,
                            unsigned connections, struct error *err)
 {
@@ -141,6 +154,8 @@ static int start_listeners(struct server *s, const struct server_config *config,
             .ctx = &s->app,
             .threads = 1,
             .connections_max = connections,
+            .streams_max = fit_streams(connections),
+            .repeats = "command", /* to execute, a word each */
             .request_ms = (unsigned)config->request_ms,
             .anonymous = kinds[i].anonymous,
             .admit = kinds[i].admit,
@@ -245,7 +260,9 @@ static int start_embedded(struct server *s, struct error *err)
     e->store.plans = s->app.plans;
     e->store.instance = s->app.instance;
     s->app.source = embedded_source(e);
-    return embedded_start(e, err);
+    int r = embedded_start(e, err);
+    return r == 0 ? relay_start(s->app.listener.metrics, &s->app.relay, err)
+                  : r;
 }
 
 static void on_lost(void *ctx, const struct allocation *a, const char *text,
@@ -348,9 +365,11 @@ void server_stop(struct server *s)
     atomic_store(&s->app.ready, false);
     access_quiesce(s->app.listener.access);
     embedded_quiesce(s->embedded);
+    relay_quiesce(s->app.relay);
     /* the writer outlives the listeners: it answers what waits for it */
     for (size_t i = SERVER_LISTENERS; i-- > 0;)
         httpd_stop(s->listeners[i]);
+    relay_stop(s->app.relay);
     reload_stop(s->reload);
     achieved_watch_stop(s->achieved);
     cluster_stop(s->cluster);

@@ -26,6 +26,7 @@ struct app {
     struct fabric_files *fabric;     /* the same */
     struct pod_source source;        /* of pods */
     struct achieved_book *achieved;  /* what nodes say that pods have */
+    struct relay *relay;             /* of streams; NULL: in a cluster */
     struct tls *tls;                 /* NULL: plain HTTP */
     uint64_t instance; /* another one after each start; in ETags */
     atomic_bool ready; /* the first snapshot is up; /readyz */

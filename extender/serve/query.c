@@ -26,6 +26,24 @@ bool query_limit(struct httpd_request *rq, size_t max, size_t *ret_limit)
     return true;
 }
 
+bool query_number(struct httpd_request *rq, const char *name, uint64_t max,
+                  uint64_t *ret_number)
+{
+    const char *text = httpd_query(rq, name);
+    char *end = NULL;
+    errno = 0;
+    unsigned long long n = text ? strtoull(text, &end, 10) : 0;
+    if (text && (*text < '0' || *text > '9' || *end || errno || n > max)) {
+        httpd_fail(rq, 400,
+                   "%s: is \"%.32s\", must be a whole number of at most "
+                   "%" PRIu64,
+                   name, text, max);
+        return false;
+    }
+    *ret_number = n;
+    return true;
+}
+
 bool query_choice(struct httpd_request *rq, const char *name,
                   query_word_f *word, unsigned n, unsigned *ret_index)
 {

@@ -18,6 +18,10 @@ enum { QUERY_LIMIT = 1000, QUERY_LIMIT_MAX = 100000 };
  * `*ret_limit` stays as it is when there is none.  False when the request has
  * been failed. */
 bool query_limit(struct httpd_request *rq, size_t max, size_t *ret_limit);
+/* The parameter `name`, at most `max`; 0 when there is none.  False when the
+ * request has been failed. */
+bool query_number(struct httpd_request *rq, const char *name, uint64_t max,
+                  uint64_t *ret_number);
 /* The parameter `name`, which is one of `n` words, or absent: then it is `n`.
  * False when the request has been failed. */
 typedef const char *query_word_f(unsigned index);

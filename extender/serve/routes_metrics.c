@@ -1,6 +1,7 @@
 #include "extender/serve/routes_private.h"
 
 #include "extender/achieved/achieved.h"
+#include "extender/relay/relay.h"
 #include "extender/serve/app.h"
 #include "extender/view/views.h"
 #include "lib/base/mem.h"
@@ -99,6 +100,8 @@ void on_metrics(struct httpd_request *rq, void *ctx)
     gauge_policy(app, s);
     gauge_achieved(app, s);
     gauge_tls(app);
+    if (app->relay)
+        relay_gauge(app->relay);
     pod_source_tell(&app->source, gauge, s);
     metrics_write(app->listener.metrics, httpd_reply(rq));
     httpd_content_type(rq, METRICS_CONTENT_TYPE);

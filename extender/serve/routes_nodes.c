@@ -1,13 +1,12 @@
 #include "extender/serve/routes_nodes.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "extender/admit/access.h"
 #include "extender/pods/node_report.h"
 #include "extender/run/embedded.h"
 #include "extender/serve/app.h"
+#include "extender/serve/query.h"
 #include "extender/serve/routes_private.h"
 #include "lib/base/mem.h"
 
@@ -25,10 +24,7 @@ static bool is_node_name(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == size;
 }
 
-/* The node of the path, when the client may speak for it: with certificates a
- * node sees its own pods, which hold Secrets, and nobody else does.  NULL, and
- * answered, when it may not. */
-static const char *node_take(struct httpd_request *rq)
+const char *node_take(struct httpd_request *rq)
 {
     char own[TLS_NAME_MAX + 1] = "";
     const char *node = httpd_arg(rq, 0);
@@ -45,25 +41,6 @@ static const char *node_take(struct httpd_request *rq)
         return NULL;
     }
     return node;
-}
-
-/* A query parameter of at most `max`; false, and answered, when it is none. */
-static bool read_number(struct httpd_request *rq, const char *name,
-                        uint64_t max, uint64_t *ret_number)
-{
-    const char *text = httpd_query(rq, name);
-    char *end = NULL;
-    errno = 0;
-    unsigned long long n = text ? strtoull(text, &end, 10) : 0;
-    if (text && (*text < '0' || *text > '9' || *end || errno || n > max)) {
-        httpd_fail(rq, 400,
-                   "%s: is \"%.32s\", must be a whole number of at most "
-                   "%" PRIu64,
-                   name, text, max);
-        return false;
-    }
-    *ret_number = n;
-    return true;
 }
 
 /* --- what it is told, written down first -------------------------------- */
@@ -113,8 +90,8 @@ static void on_pods(struct httpd_request *rq, void *ctx)
     uint64_t version, wait_s;
     const char *node = node_take(rq);
     if (!node || !httpd_query_only(rq, params) ||
-        !read_number(rq, "version", INT64_MAX, &version) ||
-        !read_number(rq, "wait", NODE_POLL_MAX_S, &wait_s))
+        !query_number(rq, "version", INT64_MAX, &version) ||
+        !query_number(rq, "wait", NODE_POLL_MAX_S, &wait_s))
         return;
     embedded_asked(embedded(app), node);
     httpd_then(rq, reply_pods, app);

@@ -25,6 +25,13 @@ unsigned waiting_failure(const struct waiting *w);
  * says so. */
 void handle_bind(struct httpd_request *rq, void *ctx);
 
+/* --- of the publish listener ---------------------------------------------- */
+
+/* The node of the path, when the client may speak for it: with certificates a
+ * node sees its own pods, which hold Secrets, and nobody else does.  NULL, and
+ * answered, when it may not. */
+const char *node_take(struct httpd_request *rq);
+
 /* --- of the read listener ------------------------------------------------- */
 
 void on_fabric(struct httpd_request *rq, void *ctx); /* GET /v1/fabric */
