@@ -195,6 +195,13 @@ static void replace(const char *path, const char *target, unsigned which,
     }
 }
 
+/* What it asks, and how, is looked at before the pod is. */
+static bool is_upgrade(const struct operation *op)
+{
+    return cJSON_GetObjectItemCaseSensitive(
+        cJSON_GetObjectItemCaseSensitive(op->json, "responses"), "101");
+}
+
 Test(openapi_wrong, every_wrong_name_is_answered_as_it_is_described)
 {
     char longest[301];
@@ -216,7 +223,8 @@ Test(openapi_wrong, every_wrong_name_is_answered_as_it_is_described)
                 (void)ops_send(&op, str_text(&target), e->body ? OPS_JSON : "",
                                example_body(e));
                 ops_expect_described(&op, str_text(&target));
-                if (i == 0 && ops_listener(&op) == SERVER_READ)
+                if (i == 0 && ops_listener(&op) == SERVER_READ &&
+                    !is_upgrade(&op))
                     cr_expect_eq(ops_reply.status, 404, "%s: %d",
                                  str_text(&target), ops_reply.status);
             }
