@@ -239,7 +239,8 @@ static enum turn stream_turn(struct carrier *c, struct relay_stream *s)
 static bool is_due(struct carrier *c, struct relay_stream *s)
 {
     struct stream_conn *node = node_conn(s);
-    struct stream_conn *client = s->client_side
+    /* the client's side is its handler's until then */
+    struct stream_conn *client = s->seen == RELAY_JOINED && s->client_side
                                      ? httpd_upgraded_conn(s->client_side)
                                      : NULL;
     bool due = s->again || c->quiet || node->told || (client && client->told) ||
