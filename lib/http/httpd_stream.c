@@ -170,10 +170,10 @@ static ssize_t take_locked(struct httpd_stream *s, void *data, size_t size,
 {
     size_t waits = s->size - s->at;
     s->rq->suspended = false;
-    if (s->cut || s->broken)
+    if (s->cut)
         return STREAM_BROKEN;
     if (waits == 0 && s->ended)
-        return STREAM_ENDED;
+        return s->broken ? STREAM_BROKEN : STREAM_ENDED;
     if (waits == 0) {
         s->parked = s->rq->suspended = true;
         s->rq->transport->suspend(s->rq);

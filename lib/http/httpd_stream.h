@@ -42,8 +42,8 @@ bool httpd_stream_gone(struct httpd_stream *s);
  * waited for when it does on another thread, so no lock that it takes may be
  * held. */
 void httpd_stream_end(struct httpd_stream *s);
-/* The same for a body that is not whole, and the client is to see that: what
- * waits is dropped, and the connection or HTTP/2 stream cut. */
+/* The same for a body that is not whole, and the client is to see that: once all
+ * is taken the connection, or the HTTP/2 stream, is cut. */
 void httpd_stream_break(struct httpd_stream *s);
 
 #endif

@@ -250,10 +250,13 @@ static void shows_that_it_is_not_whole(enum stream_way way)
     struct httpd_stream *s = streamd_await(server, 1);
     cr_expect_eq(write_text(s, "one"), 0);
     stream_get_until(&get, 3);
+    cr_expect_eq(write_text(s, "two"), 0);
     httpd_stream_break(s);
     stream_get_until(&get, SIZE_MAX);
     cr_expect_neq(get.code, CURLE_OK);
-    cr_expect_str_eq(get.body.data, "one");
+    /* and all that there was, though libcurl may drop it with HTTP/2 */
+    cr_expect(strcmp(get.body.data, "onetwo") == 0 ||
+              (way == STREAM_H2 && strcmp(get.body.data, "one") == 0));
     stream_get_close(&get);
     streamd_close(server);
 }
