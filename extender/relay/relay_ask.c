@@ -159,15 +159,17 @@ static bool node_is_there_locked(struct relay *r, struct httpd_request *rq,
     int64_t now_ms = clock_ms();
     char since[CLOCK_UTC_MAX];
     struct relay_node *node = relay_node_find_locked(r, pod->node);
-    if (node && node->rq && httpd_hung_up(node->rq))
+    if (node && node->rq && httpd_hung_up(node->rq)) {
         relay_node_tell_locked(node); /* nobody reads that answer */
-    else if (pod->silent_since_ms < 0 && node && node->rq)
+        node->gone = true;
+    } else if (pod->silent_since_ms < 0 && node && node->rq) {
         return true;
+    }
     if (pod->silent_since_ms >= 0) {
         format_since(pod->silent_since_ms, now_ms, since);
         httpd_fail(rq, 503, "node %s is away since %s", pod->node, since);
     } else if (node) {
-        if (now_ms - node->asked_ms <= RELAY_AWAY_MS)
+        if (!node->gone && now_ms - node->asked_ms <= RELAY_AWAY_MS)
             return true;
         format_since(node->asked_ms, now_ms, since);
         httpd_fail(rq, 503,

@@ -51,7 +51,7 @@ static void feed_reply(struct httpd_request *rq, void *relay)
     str_add(out, "{\"streams\":[");
     hold_lock(&r->lock);
     struct relay_node *node = relay_node_find_locked(r, name);
-    if (node)
+    if (node && !node->gone)
         node->asked_ms = clock_ms();
     for (struct relay_stream *s = r->first; s && out->size < ANSWER_MAX;
          s = s->next) {
@@ -81,8 +81,10 @@ void relay_feed(struct relay *r, struct httpd_request *rq, int64_t wait_ms)
     struct relay_node *node = node_open_locked(r, name);
     for (const struct relay_stream *s = r->first; s && waits; s = s->next)
         waits = !is_news(s, name);
-    if (node)
+    if (node) {
         node->asked_ms = clock_ms();
+        node->gone = false;
+    }
     if (node && node->rq) {
         httpd_then(node->rq, feed_nothing, r);
         relay_node_tell_locked(node);

@@ -77,6 +77,7 @@ struct relay_node {
     struct httpd_request *rq; /* its question, which waits; NULL: none */
     int64_t due_ms;           /* when that is answered */
     int64_t asked_ms;         /* when it was here last */
+    bool gone;                /* it has hung up since */
 };
 
 struct relay {
