@@ -1,0 +1,221 @@
+#!/bin/bash
+# Logs, exec, attach and port-forward through the real extender, over TLS, with
+# tokens: who may, what is carried, and what becomes of it when a side goes.
+# The node is tests/lib/streamnode.py.  Needs openssl, curl and python3.  TAP
+# lines.
+set -u
+
+# shellcheck source=tests/lib/extender.sh
+. "$(dirname "$0")/../lib/extender.sh"
+need openssl curl python3
+
+lib=$(dirname "$0")/../lib
+certs=$(dirname "$0")/../../deploy/certs.sh
+pki=$dir/pki
+{
+    "$certs" ca "$pki"
+    "$certs" server "$pki" extender --san localhost --san 127.0.0.1
+    "$certs" client "$pki" host0 --cn system:node:host0
+    "$certs" client "$pki" host1 --cn system:node:host1
+} >"$dir/certs.log" 2>&1 || { cat "$dir/certs.log"; echo "Bail out! certs"; exit 1; }
+admin=$(openssl rand -hex 16)  # no right to streams but to logs
+team=$(openssl rand -hex 16)   # of team-a
+reader=$(openssl rand -hex 16) # logs of team-b
+cat >"$dir/tokens" <<EOF
+$admin,admin
+$team,team,*:team-a
+$reader,reader,log:team-b
+EOF
+echo "$admin" >"$dir/token"
+start() {
+    start_extender --tls-cert "$pki/extender.crt" --tls-key "$pki/extender.key" \
+        --client-ca "$pki/ca.crt" --read-tokens "$dir/tokens" \
+        --fresh 1h
+    publish=https://localhost:$(port publish)
+    read=https://localhost:$(port read)
+    export BIGA_SERVER=$read BIGA_CA=$pki/ca.crt BIGA_TOKEN_FILE=$dir/token
+}
+start
+
+python() { python3 -B "$@"; }
+# call TOKEN PATH [curl's options…]: the body, and the status as a last line
+call() {
+    curl -s -m "$HANGS" -w '\n%{http_code}' --cacert "$pki/ca.crt" \
+        -H "Authorization: Bearer $1" "${@:3}" "$read/v1/pods/$2"
+}
+# exec_in TOKEN NS/NAME COMMAND…: with its input and exit status
+exec_in() {
+    local word url="$read/v1/pods/$2/exec?stdin=true&stdout=true&stderr=true"
+    for word in "${@:3}"; do
+        url+="&command=$(python -c 'import sys, urllib.parse as u
+print(u.quote(sys.argv[1], safe=""))' "$word")"
+    done
+    timeout "$HANGS" python3 -B "$lib/streamclient.py" "$url" \
+        --ca "$pki/ca.crt" --token "$1"
+}
+is() { [ "$1" = "$2" ] || { echo "# is: $1"; return 1; }; }
+like() { grep -q -- "$1" <<<"$2" || { echo "# is: $2"; return 1; }; }
+
+# as its biga-advertiser would: a node that runs pods, and may be silent for long
+advertise() {
+    "$BUILD/biga-advertiser" --hostfile dell-r7525-2bf2 --node host0 \
+        --print slices 2>"$dir/print.log" | python -c '
+import json, sys
+text, s = sys.stdin.read(), json.JSONDecoder()
+slice, _ = s.raw_decode(text)
+slice = slice.get("items", [slice])[0]
+cards = [d["name"] for d in slice["spec"]["devices"] if "card" in d["name"]]
+slice["metadata"]["annotations"]["biga.dev/runs-pods"] = \
+    " ".join(["host"] + cards)
+print(slice["metadata"]["name"])
+json.dump(slice, open(sys.argv[1], "w"))' "$dir/slice.json" >"$dir/slice.name"
+    curl -s -m "$HANGS" -o "$dir/put.log" -w '%{http_code}' \
+        --cacert "$pki/ca.crt" --cert "$pki/host0.crt" --key "$pki/host0.key" \
+        -X PUT -H 'Content-Type: application/json' -d "@$dir/slice.json" \
+        "$publish/apis/resource.k8s.io/v1/resourceslices/$(cat "$dir/slice.name")"
+}
+pod() { # NAMESPACE NAME
+    cat <<EOF
+apiVersion: v1
+kind: Pod
+metadata: {name: $2, namespace: $1, labels: {biga.dev/role: xpu}}
+spec: {containers: [{name: c, image: i}]}
+EOF
+}
+[ "$(advertise)" = 201 ] && { pod team-a one && echo --- && pod team-b two; } |
+    "$BUILD/biga" apply - >"$dir/apply.log" 2>&1
+ok $? "two pods are applied, in two namespaces"
+has_place() {
+    call "$admin" "$1" | grep -q '"node":"host0"'
+}
+until_true has_place team-a/one && until_true has_place team-b/two
+ok $? "and placed"
+
+node() {
+    python3 -B "$lib/streamnode.py" --publish "$publish" --node host0 \
+        --ca "$pki/ca.crt" --cert "$pki/host0.crt" --key "$pki/host0.key" \
+        >"$dir/node.log" 2>&1 &
+    node=$!
+    pids+=("$node")
+    until_true grep -q ready "$dir/node.log"
+}
+node
+ok $? "a node asks for streams"
+
+# --- who may -------------------------------------------------------------------
+
+like 'line 4 of one' "$(call "$team" 'team-a/one/log?tailLines=5')"
+ok $? "a log"
+like '^403$' "$(call "$team" team-b/two/log)" &&
+    like 'would need.*log:team-b' "$(call "$team" team-b/two/log)"
+ok $? "of another namespace: refused"
+like 'line 0 of two' "$(call "$reader" team-b/two/log)" &&
+    like 'line 0 of two' "$(call "$admin" team-b/two/log)"
+ok $? "whoever has the right, or a token without any, reads it"
+is "$(exec_in "$team" team-a/one echo hello </dev/null)" hello
+ok $? "exec"
+like 403 "$(exec_in "$team" team-b/two id </dev/null)" &&
+    like 403 "$(exec_in "$reader" team-b/two id </dev/null)" &&
+    like 'would need.*exec:team-a' "$(exec_in "$admin" team-a/one id </dev/null)"
+ok $? "without that right: refused"
+like 401 "$(exec_in wrong-wrong-wrong-wrong team-a/one id </dev/null)"
+ok $? "or with nobody's token"
+as() { # CERTIFICATE NODE
+    curl -s -m "$HANGS" -o /dev/null -w '%{http_code}' --cacert "$pki/ca.crt" \
+        --cert "$pki/$1.crt" --key "$pki/$1.key" "$publish/v1/nodes/$2/streams"
+}
+is "$(as host1 host0)/$(as host1 host1)" 403/200
+ok $? "a node is told of its own streams alone"
+like 403 "$(curl -s -m "$HANGS" -w '\n%{http_code}' --cacert "$pki/ca.crt" \
+    -H "Authorization: Bearer $team" -H 'Origin: https://elsewhere' \
+    -H 'Connection: Upgrade' -H 'Upgrade: websocket' --http1.1 \
+    "$read/v1/pods/team-a/one/attach?stdout=1")"
+ok $? "a page of elsewhere in a browser gets nothing"
+
+# --- what is carried --------------------------------------------------------------
+
+head -c 3000000 /dev/urandom >"$dir/data"
+exec_in "$team" team-a/one cat <"$dir/data" >"$dir/back"
+cmp -s "$dir/data" "$dir/back"
+ok $? "3 MB there and back"
+exec_in "$team" team-a/one sh -c $'exit 7\n' </dev/null
+is $? 7
+ok $? "an exit status, of a command of two lines"
+python3 -B -m http.server 0 --bind 127.0.0.1 --directory "$dir/pki" \
+    >"$dir/http.log" 2>&1 &
+pids+=($!)
+until_true grep -q 'port [0-9]' "$dir/http.log" || true
+served() { sed -n 's/.*port \([0-9]*\).*/\1/p' "$dir/http.log"; }
+forward() {
+    printf 'GET /ca.crt HTTP/1.0\r\n\r\n' |
+        timeout "$HANGS" python3 -B "$lib/streamclient.py" --forward \
+            --protocol v4.channel.k8s.io --ca "$pki/ca.crt" --token "$team" \
+            "$read/v1/pods/team-a/one/portforward?ports=$(served)"
+}
+like 'BEGIN CERTIFICATE' "$(forward)"
+ok $? "a port"
+
+# --- what goes wrong ----------------------------------------------------------------
+
+like 'no container.*missing' "$(call "$team" 'team-a/one/log?container=missing')" &&
+    like '^404$' "$(call "$team" 'team-a/one/log?container=missing')"
+ok $? "a node's refusal is passed on"
+call "$team" 'team-a/one/log?container=vanish' >"$dir/half"
+[ $? != 0 ] && like '^half' "$(cat "$dir/half")"
+ok $? "a log that is cut off is seen to be"
+is "$(call "$team" team-a/none/log | tail -1)" 404
+ok $? "a pod that is not there"
+
+# a reader that pauses: what it does not take waits in the node
+curl -s --cacert "$pki/ca.crt" -H "Authorization: Bearer $team" --limit-rate 1k \
+    -o "$dir/slow" "$read/v1/pods/team-a/one/log?tailLines=2000000" &
+slow=$!
+pids+=("$slow")
+relays() { # N: so many streams are open
+    curl -s -m "$HANGS" --cacert "$pki/ca.crt" -H "Authorization: Bearer $admin" \
+        "$read/metrics" >"$dir/metrics"
+    [ "$(sed -n 's/^biga_streams{.*} //p' "$dir/metrics" | paste -sd+ | bc)" = "$1" ]
+}
+until_true relays 1
+ok $? "a slow reader"
+is "$(exec_in "$team" team-a/one echo hello </dev/null)" hello
+ok $? "harms nobody"
+
+kill "$slow"
+wait "$slow" 2>/dev/null
+until_true relays 0
+ok $? "and is gone when it goes"
+
+sleeper() { # in the background, for as long as there is a stream
+    exec_in "$team" team-a/one sleep 1000 </dev/null >"$dir/sleeper" 2>&1 &
+    sleeper=$!
+    pids+=("$sleeper")
+    until_true relays 1
+}
+is_cut() {
+    wait "$sleeper"
+    [ $? != 124 ] && like 'cut off' "$(cat "$dir/sleeper")"
+}
+sleeper
+kill -9 "$node"
+wait "$node" 2>/dev/null
+is_cut && until_true relays 0
+ok $? "the node vanishes: its streams end"
+away() { like 'node host0 is away since 20' "$(call "$team" team-a/one/log)"; }
+away && is "$(call "$team" team-a/one/log | tail -1)" 503
+ok $? "and those that come are refused at once, with since when"
+node
+is "$(exec_in "$team" team-a/one echo again </dev/null)" again
+ok $? "it is there again"
+
+sleeper
+kill "$extender"
+wait "$extender"
+is $? 0
+ok $? "the extender stops while a stream is open"
+is_cut
+ok $? "whose client sees that"
+! grep -e "$admin" -e "$team" "$dir"/extender.log
+ok $? "and no token is logged"
+
+echo "1..$n"
