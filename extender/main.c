@@ -240,12 +240,13 @@ static const struct conf_setting settings_table[] = {
      .type = CONF_TEXT,
      .offset = AT(server.token_file),
      .metavar = "FILE|kubernetes",
-     .help = "Who may call the read listener. FILE: clients with a bearer "
-             "token of the file, one line TOKEN,USER[,RIGHT,…] for each (read "
-             "again when it changes), RIGHT as exec:NAMESPACE (docs/streams.md). "
-             "kubernetes: clients that the API server knows and allows the "
-             "path and the method (TokenReview, SubjectAccessReview). Without "
-             "it, everybody who reaches it."},
+     .help =
+         "Who may call the read listener. FILE: clients with a bearer "
+         "token of the file, one line TOKEN,USER[,RIGHT,…] for each (read "
+         "again when it changes), RIGHT as exec:NAMESPACE (docs/streams.md). "
+         "kubernetes: clients that the API server knows and allows the "
+         "path and the method (TokenReview, SubjectAccessReview). Without "
+         "it, everybody who reaches it."},
     {.name = "plain-http",
      .type = CONF_CHOICE,
      .offset = AT(plain_http),
