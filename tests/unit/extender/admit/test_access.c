@@ -359,6 +359,14 @@ static void on_access(struct httpd_request *rq, void *ctx)
                   strstr(body, "\"extra\":{\"k\":[\"v\"]}") &&
                   strstr(body, "\"uid\":\"7\""),
               "%s", body);
+    if (strstr(body, "\"resource\":\"pods\"")) {
+        cr_expect(strstr(body, "\"namespace\":\"team-a\"") &&
+                      strstr(body, "\"name\":\"one\"") &&
+                      (strstr(body, "\"subresource\":\"log\"") ||
+                       strstr(body, "\"subresource\":\"exec\"")) &&
+                      !strstr(body, "\"path\""),
+                  "%s", body);
+    }
     bool allowed = strstr(body, "\"user\":\"alice\"") &&
                    strstr(body, "\"verb\":\"get\"") &&
                    !strstr(body, "\"path\":\"/v1/policy\"");
@@ -398,6 +406,30 @@ static void start_with_api(struct place *p, struct api *api)
     config.token_file = "kubernetes";
     config.kubeconfig = kubeconfig;
     start(p, &config);
+}
+
+/* As the API server would ask itself; what it says of one is not taken for the
+ * other. */
+Test(access, streams_of_pods_need_rights_to_their_subresources)
+{
+    struct place p;
+    struct api api;
+    struct raw_reply reply = {0};
+    start_with_api(&p, &api);
+    cr_expect_eq(read_as(&p, "GET", "/v1/pods/team-a/one/log", TOKEN_A, &reply),
+                 404, "there is none: %s", str_text(&reply.body));
+    cr_expect_eq(
+        read_as(&p, "GET", "/v1/pods/team-a/one/exec", TOKEN_A, &reply), 403);
+    cr_expect(strstr(reply.body.data,
+                     "may not create pods/exec in namespace \\\"team-a\\\""),
+              "%s", reply.body.data);
+    cr_expect_eq(
+        read_as(&p, "GET", "/v1/pods/team-a/one/%65xec", TOKEN_A, &reply), 403);
+    cr_expect_eq(read_as(&p, "GET", "/v1/pods/team-a/one/log", TOKEN_B, &reply),
+                 403);
+    raw_reply_fini(&reply);
+    place_fini(&p);
+    httpd_stop(api.httpd);
 }
 
 Test(access, read_listener_has_the_api_server_review_tokens)
