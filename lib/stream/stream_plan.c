@@ -41,22 +41,22 @@ static int plain_check(const struct stream_plan_ask *what,
     return 0;
 }
 
-/* An address of the endpoint's host with the port of the stream. */
-static int resolve(const char *host, uint16_t port,
-                   struct sockaddr_storage *ret_to, struct error *err)
+/* The addresses of the endpoint's host with the port of the stream. */
+static int resolve(struct stream_plan *p, const char *host, struct error *err)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC,
                                    .ai_socktype = SOCK_STREAM,
                                    .ai_flags = AI_NUMERICSERV};
     struct addrinfo *found = NULL;
     char text[8];
-    (void)snprintf(text, sizeof text, "%u", port);
+    (void)snprintf(text, sizeof text, "%u", p->url.port);
     int r = getaddrinfo(host, text, &hints, &found);
     if (r != 0 || !found)
         return error_set(err, EHOSTUNREACH, "stream: host \"%.64s\": %s", host,
                          r ? gai_strerror(r) : "has no address");
-    memset(ret_to, 0, sizeof *ret_to);
-    memcpy(ret_to, found->ai_addr, found->ai_addrlen);
+    for (const struct addrinfo *a = found; a && p->n_to < STREAM_ADDRESSES_MAX;
+         a = a->ai_next)
+        memcpy(&p->to[p->n_to++], a->ai_addr, a->ai_addrlen);
     freeaddrinfo(found);
     return 0;
 }
@@ -86,7 +86,7 @@ int stream_plan_create(const struct stream_plan_ask *what,
     if (r == 0 && p->url.tls)
         r = stream_creds_create(&config, &p->creds, err);
     if (r == 0)
-        r = resolve(what->host, p->url.port, &p->to, err);
+        r = resolve(p, what->host, err);
     if (r < 0)
         return r;
     p->remote = xstrdup(what->remote);

@@ -11,7 +11,10 @@
 #include "lib/stream/stream_creds.h"
 #include "lib/stream/stream_url.h"
 
-enum { STREAM_NAME_MAX = 253 }; /* of a remote, a container */
+enum {
+    STREAM_NAME_MAX = 253,    /* of a remote, a container */
+    STREAM_ADDRESSES_MAX = 4, /* of a name; more are not tried */
+};
 
 /* A stream that the remote has agreed to. */
 struct stream_plan_ask {
@@ -33,8 +36,9 @@ struct stream_plan_ask {
 struct stream_plan {
     char *remote, *container, *host;
     struct stream_url url;
-    struct sockaddr_storage to;
-    struct stream_creds *creds; /* NULL: plain */
+    struct sockaddr_storage to[STREAM_ADDRESSES_MAX]; /* the first first */
+    size_t n_to;                                      /* one at least */
+    struct stream_creds *creds;                       /* NULL: plain */
 };
 /* Copies everything.  Reads the files, and asks the resolver where `host` is a
  * name: it may block for these, not for the remote.  Errors are those of

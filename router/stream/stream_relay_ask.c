@@ -76,7 +76,7 @@ static enum stream_turn dial(struct stream_relay *r, struct stream *s,
     str_reset(&s->head);
     str_move(&s->head, &ask);
     s->seen = 0;
-    int e = stream_conn_dial(&s->remote, &plan->to);
+    int e = stream_conn_dial(&s->remote, &plan->to[0]);
     if (e == 0)
         e = stream_relay_watch(r, &s->remote);
     if (e < 0) {
