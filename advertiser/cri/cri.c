@@ -328,9 +328,10 @@ int cri_exec_sync(struct cri *c, const char *id, const char *const *argv,
     return r < 0 ? r : DECODE(c, method, cri_decode_exec, ret_exec);
 }
 
-int cri_exec_url(struct cri *c, const char *id, const char *const *argv,
-                 size_t n_argv, bool stdin_too, unsigned ms,
-                 char ret_url[CRI_TEXT_MAX], struct error *err)
+/* --- streams -------------------------------------------------------------- */
+
+int cri_exec_url(struct cri *c, const char *id, const struct cri_command *cmd,
+                 unsigned ms, char ret_url[CRI_TEXT_MAX], struct error *err)
 {
     const char *method = RUNTIME "Exec";
     Cri__ExecRequest request = CRI__EXEC_REQUEST__INIT;
@@ -338,10 +339,46 @@ int cri_exec_url(struct cri *c, const char *id, const char *const *argv,
     if (r < 0)
         return r;
     request.container_id = cri_encode_text(id);
-    request.n_cmd = n_argv;
-    request.cmd = cri_encode_texts(argv);
-    request.stdin = stdin_too;
-    request.stdout = request.stderr = true;
+    request.n_cmd = cmd->n_argv;
+    request.cmd = cri_encode_texts(cmd->argv);
+    request.stdin = cmd->streams.in;
+    request.stdout = cmd->streams.out;
+    request.stderr = cmd->streams.err;
+    request.tty = cmd->streams.tty;
+    r = call(c, method, &request.base, ms, err);
+    return r < 0 ? r : DECODE(c, method, cri_decode_url, ret_url);
+}
+
+int cri_attach_url(struct cri *c, const char *id,
+                   const struct cri_streams *streams, unsigned ms,
+                   char ret_url[CRI_TEXT_MAX], struct error *err)
+{
+    const char *method = RUNTIME "Attach";
+    Cri__AttachRequest request = CRI__ATTACH_REQUEST__INIT;
+    int r = check_id(c, id, err);
+    if (r < 0)
+        return r;
+    request.container_id = cri_encode_text(id);
+    request.stdin = streams->in;
+    request.stdout = streams->out;
+    request.stderr = streams->err;
+    request.tty = streams->tty;
+    r = call(c, method, &request.base, ms, err);
+    return r < 0 ? r : DECODE(c, method, cri_decode_url, ret_url);
+}
+
+int cri_forward_url(struct cri *c, const char *sandbox_id,
+                    const struct cri_ports *ports, unsigned ms,
+                    char ret_url[CRI_TEXT_MAX], struct error *err)
+{
+    const char *method = RUNTIME "PortForward";
+    Cri__PortForwardRequest request = CRI__PORT_FORWARD_REQUEST__INIT;
+    int r = check_id(c, sandbox_id, err);
+    if (r < 0)
+        return r;
+    request.pod_sandbox_id = cri_encode_text(sandbox_id);
+    request.n_port = ports->n;
+    request.port = (int32_t *)(uintptr_t)ports->list; /* read only */
     r = call(c, method, &request.base, ms, err);
     return r < 0 ? r : DECODE(c, method, cri_decode_url, ret_url);
 }

@@ -95,10 +95,4 @@ int cri_exec_sync(struct cri *c, const char *id, const char *const *argv,
                   size_t n_argv, uint32_t timeout_s, unsigned ms,
                   struct cri_exec *ret_exec, struct error *err);
 
-/* Where the runtime streams a command: it begins when somebody connects there,
- * within a minute, and asks for an upgrade.  `stdin_too`: it reads what is sent. */
-int cri_exec_url(struct cri *c, const char *id, const char *const *argv,
-                 size_t n_argv, bool stdin_too, unsigned ms,
-                 char ret_url[CRI_TEXT_MAX], struct error *err);
-
 #endif

@@ -419,8 +419,8 @@ int cri_decode_url(const void *data, size_t size, char ret_url[CRI_TEXT_MAX],
                    struct error *err)
 {
     cleanup_reply struct reply reply;
-    Cri__ExecResponse *m = reply_read(&reply, &cri__exec_response__descriptor,
-                                      data, size, err);
+    Cri__StreamResponse *m =
+        reply_read(&reply, &cri__stream_response__descriptor, data, size, err);
     if (!m)
         return -EPROTO;
     size_t len = strlen(m->url);

@@ -124,14 +124,22 @@ void do_exec(struct call *c)
 
 void do_stream(struct call *c)
 {
-    char url[CRI_TEXT_MAX];
-    c->result = actuator_exec_url(c->s->a, c->namespace, c->name, c->container,
-                                  c->argv, c->n_argv, c->stdin_too, url,
-                                  &c->err);
+    struct act_stream stream;
+    const struct act_stream_ask ask = {
+        .kind = ACT_EXEC,
+        .namespace = c->namespace,
+        .name = c->name,
+        .container = c->container,
+        .cmd = {.argv = c->argv,
+                .n_argv = c->n_argv,
+                .streams = {.in = c->stdin_too, .out = true, .err = true}},
+        .host_only = true,
+    };
+    c->result = actuator_stream(c->s->a, &ask, &stream, &c->err);
     if (c->result < 0)
         return;
     jwrite_object(&c->out, NULL);
-    jwrite_text(&c->out, "url", url);
+    jwrite_text(&c->out, "url", stream.url);
     str_add(&c->out, "}\n");
 }
 

@@ -160,12 +160,25 @@ int actuator_exec(struct actuator *a, const char *namespace, const char *name,
                   const char *container, const char *const *argv, size_t n_argv,
                   uint32_t timeout_s, struct cri_exec *ret_exec,
                   struct error *err);
-/* Where the runtime of this host streams the command (cri_exec_url()), of a
- * host pod alone: -ENOTSUP for one on a card. */
-int actuator_exec_url(struct actuator *a, const char *namespace,
-                      const char *name, const char *container,
-                      const char *const *argv, size_t n_argv, bool stdin_too,
-                      char ret_url[CRI_TEXT_MAX], struct error *err);
+/* Where a runtime streams what is asked (cri_stream.h): for who dials it, with
+ * what the place's endpoint has. */
+enum act_stream_kind { ACT_EXEC, ACT_ATTACH, ACT_FORWARD };
+struct act_stream_ask {
+    enum act_stream_kind kind;
+    const char *namespace, *name;
+    const char *uid;        /* of that pod alone; NULL: any of this name */
+    const char *container;  /* "": the first */
+    struct cri_command cmd; /* of exec; of attach its streams */
+    struct cri_ports ports; /* of port-forward */
+    bool host_only;         /* -ENOTSUP for a pod on a card */
+};
+struct act_stream {
+    char url[CRI_TEXT_MAX];
+    struct act_place place;
+};
+/* As actuator_exec(). */
+int actuator_stream(struct actuator *a, const struct act_stream_ask *ask,
+                    struct act_stream *ret_stream, struct error *err);
 /* Each time that a container is begun it has a log of its own. */
 struct act_log_ask {
     const char *namespace, *name, *container; /* container "": the first */

@@ -58,6 +58,7 @@ static LOCKED int find_locked(struct actuator *a, const char *namespace,
     take_place(p, t);
     (void)snprintf(t->uid, sizeof t->uid, "%s", e->intent->uid);
     (void)snprintf(t->container, sizeof t->container, "%s", u->name);
+    (void)snprintf(t->sandbox, sizeof t->sandbox, "%s", e->intent->sandbox);
     t->attempt = u->noted->attempt;
     t->ended = e->intent->state == ACT_GONE || e->m.cleaned || e->logs_saved;
     t->exited = e->intent->state == ACT_FAILED;
@@ -87,36 +88,14 @@ int call_find(struct actuator *a, const char *namespace, const char *name,
     return e;
 }
 
-static int find_running(struct actuator *a, const char *namespace,
-                        const char *name, const char *container,
-                        struct call_target *ret_target, struct error *err)
+int call_find_running(struct actuator *a, const char *namespace,
+                      const char *name, const char *container,
+                      struct call_target *ret_target, struct error *err)
 {
     int e = call_find(a, namespace, name, container, ret_target, err);
     if (e == 0 && !ret_target->id[0])
         e = error_set(err, ENOENT, "pod %s/%s: container %s does not run now",
                       namespace, name, ret_target->container);
-    return e;
-}
-
-int actuator_exec_url(struct actuator *a, const char *namespace,
-                      const char *name, const char *container,
-                      const char *const *argv, size_t n_argv, bool stdin_too,
-                      char ret_url[CRI_TEXT_MAX], struct error *err)
-{
-    struct call_target t;
-    int e = find_running(a, namespace, name, container, &t, err);
-    if (e < 0)
-        return e;
-    if (!card_is_host(&t.c.place))
-        return error_set(err, ENOTSUP,
-                         "pod %s/%s is on %s: only commands in host pods are "
-                         "streamed",
-                         namespace, name, t.c.place.name);
-    e = connection_open(&t.c, err);
-    if (e == 0)
-        e = cri_exec_url(t.c.cri, t.id, argv, n_argv, stdin_too, CALL_LIST_MS,
-                         ret_url, err);
-    connection_close(&t.c);
     return e;
 }
 
@@ -126,7 +105,7 @@ int actuator_exec(struct actuator *a, const char *namespace, const char *name,
                   struct error *err)
 {
     struct call_target t;
-    int e = find_running(a, namespace, name, container, &t, err);
+    int e = call_find_running(a, namespace, name, container, &t, err);
     if (e < 0)
         return e;
     if (timeout_s == 0 || timeout_s > EXEC_TIMEOUT_MAX_S)
@@ -136,6 +115,65 @@ int actuator_exec(struct actuator *a, const char *namespace, const char *name,
         e = cri_exec_sync(t.c.cri, t.id, argv, n_argv, timeout_s,
                           timeout_s * 1000 + EXEC_MARGIN_MS, ret_exec, err);
     connection_close(&t.c);
+    return e;
+}
+
+/* --- streams ------------------------------------------------------------ */
+
+static int find_stream(struct actuator *a, const struct act_stream_ask *ask,
+                       struct call_target *t, struct error *err)
+{
+    /* the ports of a pod are its sandbox's */
+    int e = ask->kind == ACT_FORWARD
+                ? call_find(a, ask->namespace, ask->name, "", t, err)
+                : call_find_running(a, ask->namespace, ask->name,
+                                    ask->container, t, err);
+    if (e < 0)
+        return e;
+    if (ask->uid && strcmp(ask->uid, t->uid) != 0)
+        return error_set(err, ENOENT,
+                         "pod %s/%s: that of uid %s is not here any more",
+                         ask->namespace, ask->name, ask->uid);
+    if (ask->host_only && !card_is_host(&t->c.place))
+        return error_set(err, ENOTSUP,
+                         "pod %s/%s is on %s: only commands in host pods are "
+                         "streamed",
+                         ask->namespace, ask->name, t->c.place.name);
+    if (ask->kind == ACT_FORWARD && !t->sandbox[0])
+        return error_set(err, ENOENT, "pod %s/%s does not run now",
+                         ask->namespace, ask->name);
+    return 0;
+}
+
+static int ask_runtime(const struct act_stream_ask *ask,
+                       const struct call_target *t, char *url,
+                       struct error *err)
+{
+    switch (ask->kind) {
+    case ACT_EXEC:
+        return cri_exec_url(t->c.cri, t->id, &ask->cmd, CALL_LIST_MS, url, err);
+    case ACT_ATTACH:
+        return cri_attach_url(t->c.cri, t->id, &ask->cmd.streams, CALL_LIST_MS,
+                              url, err);
+    case ACT_FORWARD:
+        return cri_forward_url(t->c.cri, t->sandbox, &ask->ports, CALL_LIST_MS,
+                               url, err);
+    }
+    return error_set(err, EINVAL, "there is no such stream");
+}
+
+int actuator_stream(struct actuator *a, const struct act_stream_ask *ask,
+                    struct act_stream *ret_stream, struct error *err)
+{
+    struct call_target t;
+    int e = find_stream(a, ask, &t, err);
+    if (e == 0)
+        e = connection_open(&t.c, err);
+    if (e < 0)
+        return e;
+    e = ask_runtime(ask, &t, ret_stream->url, err);
+    connection_close(&t.c);
+    ret_stream->place = t.c.place;
     return e;
 }
 

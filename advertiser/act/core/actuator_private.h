@@ -11,7 +11,8 @@
 /* The container that a call on the caller's thread is for. */
 struct call_target {
     struct connection c;
-    char id[CRI_ID_MAX + 1]; /* of the container */
+    char id[CRI_ID_MAX + 1]; /* of the container; "" it does not run */
+    char sandbox[CRI_ID_MAX + 1];
     char helper[CRI_ID_MAX + 1];
     char uid[64], container[INTENT_NAME_MAX + 1];
     uint32_t attempt; /* of the container */
@@ -26,6 +27,11 @@ struct call_target {
 int call_find(struct actuator *a, const char *namespace, const char *name,
               const char *container, struct call_target *ret_target,
               struct error *err) EXCLUDES(act_state);
+/* The same; -ENOENT, too, when the container does not run. */
+int call_find_running(struct actuator *a, const char *namespace,
+                      const char *name, const char *container,
+                      struct call_target *ret_target, struct error *err)
+    EXCLUDES(act_state);
 
 /* As actuator_drain(), with `saving` locked, of a place that is known. */
 int drain_write(struct actuator *a, const char *place, bool drained,

@@ -397,11 +397,11 @@ static int call_exec(struct call *c)
     return GRPC_OK;
 }
 
-static int call_exec_url(struct call *c)
+static int call_stream_url(struct call *c)
 {
-    Cri__ExecResponse m = CRI__EXEC_RESPONSE__INIT;
+    Cri__StreamResponse m = CRI__STREAM_RESPONSE__INIT;
     m.url = c->s->exec_out ? c->s->exec_out : (char *)"";
-    PACK(c, exec_response, &m);
+    PACK(c, stream_response, &m);
     return GRPC_OK;
 }
 
@@ -505,7 +505,9 @@ static const struct method {
     {"ContainerStatus", call_container_status, TIME(other_us)},
     {"PodSandboxStatus", call_sandbox_status, TIME(other_us)},
     {"ExecSync", call_exec, TIME(exec_us)},
-    {"Exec", call_exec_url, TIME(exec_us)},
+    {"Exec", call_stream_url, TIME(exec_us)},
+    {"Attach", call_stream_url, TIME(exec_us)},
+    {"PortForward", call_stream_url, TIME(exec_us)},
     {"ImageStatus", call_image, TIME(other_us)},
     {"PullImage", call_pull, TIME(other_us)},
     {"ListImages", call_list_images, TIME(other_us)},

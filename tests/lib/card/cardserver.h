@@ -70,7 +70,8 @@ void cardserver_hold(struct cardserver *s, const char *method, bool held);
 /* Calls that wait so now and have a deadline, which has not passed; and the
  * earliest of those, INT64_MAX when there is none. */
 unsigned cardserver_held(struct cardserver *s, int64_t *ret_due_ms);
-/* What ExecSync answers from then on; Exec has `out` for its URL. */
+/* What ExecSync answers from then on; Exec, Attach and PortForward have `out` for
+ * their URL. */
 void cardserver_exec(struct cardserver *s, int exit_code, const char *out,
                      const char *err);
 /* The words of the last ExecSync, with ' ' between. */

@@ -21,7 +21,7 @@ struct container {
 };
 
 enum {
-    METHODS = 20,
+    METHODS = 22,
     IMAGES_KEPT = 8,
     EVENTS_KEPT = 1024,
     EVENTS_POLL_MS = 50, /* how soon an end of either side is noticed */
@@ -67,9 +67,9 @@ struct cardserver {
     char images[IMAGES_KEPT][65]; /* that it lists; "" none */
     int exec_code;
     char *exec_out, *exec_err;
-    struct str asked;         /* of the last ExecSync */
-    const char *exec_refused; /* a word; NULL none */
-    char *logs_dir;           /* NULL: none */
+    struct str asked;            /* of the last ExecSync */
+    const char *exec_refused;    /* a word; NULL none */
+    char *logs_dir;              /* NULL: none */
     size_t logs_max;
 };
 

@@ -516,30 +516,44 @@ Test(cri, a_command_is_run)
     place_fini(&p);
 }
 
-Test(cri, says_where_a_command_is_streamed)
+static int url_of(struct place *p, const char *method, char *ret_url)
 {
     static const char *const argv[] = {"cat"};
+    static const int32_t ports[] = {80, 8080};
+    const struct cri_command cmd = {argv, 1, {.in = true, .tty = true}};
+    const struct cri_ports two = {ports, 2};
+    if (strcmp(method, "Exec") == 0)
+        return cri_exec_url(p->cri, ID, &cmd, MS, ret_url, &p->err);
+    if (strcmp(method, "Attach") == 0)
+        return cri_attach_url(p->cri, ID, &cmd.streams, MS, ret_url, &p->err);
+    return cri_forward_url(p->cri, ID, &two, MS, ret_url, &p->err);
+}
+
+Test(cri, says_where_something_is_streamed)
+{
+    static const char *const methods[] = {"Exec", "Attach", "PortForward"};
     static const char url[] = "http://127.0.0.1:40000/exec/a-b_c";
-    char got[CRI_TEXT_MAX] = "", much[CRI_TEXT_MAX + 1];
+    char got[CRI_TEXT_MAX], much[CRI_TEXT_MAX + 1];
     struct place p;
-    Cri__ExecResponse r = CRI__EXEC_RESPONSE__INIT;
+    Cri__StreamResponse r = CRI__STREAM_RESPONSE__INIT;
     place_init(&p);
-    r.url = text(url);
-    will_answer(&p, "Exec", &r.base);
-    cr_assert_eq(cri_exec_url(p.cri, ID, argv, 1, false, MS, got, &p.err), 0,
-                 "%s", p.err.text);
-    cr_expect_str_eq(got, url);
     memset(much, 'u', CRI_TEXT_MAX);
     much[CRI_TEXT_MAX] = '\0';
     const char *const bad[] = {"", "http://a/ b", "http://a/\n", much};
-    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        r.url = text(bad[i]);
-        will_answer(&p, "Exec", &r.base);
-        cr_expect_eq(cri_exec_url(p.cri, ID, argv, 1, true, MS, got, &p.err),
-                     -EPROTO, "%s", bad[i]);
-        cr_expect(strstr(p.err.text, "url"), "%s", p.err.text);
+    for (size_t m = 0; m < ARRAY_LEN(methods); m++) {
+        got[0] = '\0';
+        r.url = text(url);
+        will_answer(&p, methods[m], &r.base);
+        cr_assert_eq(url_of(&p, methods[m], got), 0, "%s", p.err.text);
+        cr_expect_str_eq(got, url);
+        for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+            r.url = text(bad[i]);
+            will_answer(&p, methods[m], &r.base);
+            cr_expect_eq(url_of(&p, methods[m], got), -EPROTO, "%s", bad[i]);
+            cr_expect(strstr(p.err.text, "url"), "%s", p.err.text);
+        }
+        cr_expect_str_eq(got, url);
     }
-    cr_expect_str_eq(got, url);
     place_fini(&p);
 }
 

@@ -55,32 +55,66 @@ Test(act_calls, exec_in_a_container)
     actrig_fini(&r);
 }
 
-Test(act_calls, only_commands_in_host_pods_are_streamed)
+static int stream(const struct act_stream_ask *ask, struct act_stream *ret,
+                  struct error *err)
 {
-    static const char url[] = "http://127.0.0.1:1234/exec/token";
-    char got[CRI_TEXT_MAX];
+    struct act_stream_ask all = *ask;
+    all.namespace = "lab";
+    all.container = ask->container ? ask->container : "";
+    all.cmd.argv = argv_ls;
+    all.cmd.n_argv = 1;
+    return actuator_stream(r.a, &all, ret, err);
+}
+
+Test(act_calls, says_where_a_runtime_streams)
+{
+    static const char url[] = "https://127.0.0.1:1234/exec/token";
+    static const int32_t ports[] = {8080};
+    const struct act_stream_ask asks[] = {
+        {.kind = ACT_EXEC, .name = "x", .container = "a"},
+        {.kind = ACT_ATTACH, .name = "x"},
+        {.kind = ACT_FORWARD, .name = "x", .ports = {ports, 1}},
+    };
+    struct act_stream got;
     struct error err = {0};
     begin(NULL);
     cardserver_exec(r.cards[0], 0, url, "");
-    cr_expect_eq(
-        actuator_exec_url(r.a, "lab", "x", "a", argv_ls, 1, false, got, &err),
-        -ENOTSUP);
-    cr_expect(strstr(err.text, "is on card-0"), "%s", err.text);
+    for (size_t i = 0; i < ARRAY_LEN(asks); i++) {
+        struct act_stream_ask other = asks[i];
+        got.url[0] = '\0';
+        cr_expect_eq(stream(&asks[i], &got, &err), 0, "%s", err.text);
+        cr_expect_str_eq(got.url, url);
+        cr_expect_str_eq(got.place.name, "card-0");
+        other.uid = "another";
+        cr_expect_eq(stream(&other, &got, &err), -ENOENT);
+        cr_expect(strstr(err.text, "uid another"), "%s", err.text);
+        other.uid = "x"; /* actrig's pods have their name for it */
+        cr_expect_eq(stream(&other, &got, &err), 0, "%s", err.text);
+        other.host_only = true;
+        cr_expect_eq(stream(&other, &got, &err), -ENOTSUP);
+        cr_expect(strstr(err.text, "is on card-0"), "%s", err.text);
+    }
+    cr_expect_eq(cardserver_calls(r.cards[0], "PortForward"), 2);
+    cr_expect_eq(cardserver_calls(r.cards[0], "Attach"), 2);
     actrig_fini(&r);
+}
 
+Test(act_calls, streams_commands_in_host_pods)
+{
+    static const char url[] = "http://127.0.0.1:1234/exec/token";
+    struct act_stream_ask ask = {.name = "h", .host_only = true};
+    struct act_stream got;
+    struct error err = {0};
     actrig_init(&r, 1);
     (void)snprintf(r.places[0].name, sizeof r.places[0].name, "host");
     actrig_open(&r);
     cr_assert_eq(actrig_want(&r, "h", "host"), 0);
     cr_assert(actrig_reach(&r, "h", ACT_RUNNING));
     cardserver_exec(r.cards[0], 0, url, "");
-    cr_assert_eq(
-        actuator_exec_url(r.a, "lab", "h", "", argv_ls, 1, true, got, &err), 0,
-        "%s", err.text);
-    cr_expect_str_eq(got, url);
-    cr_expect_eq(
-        actuator_exec_url(r.a, "lab", "y", "", argv_ls, 1, true, got, &err),
-        -ENOENT);
+    cr_assert_eq(stream(&ask, &got, &err), 0, "%s", err.text);
+    cr_expect_str_eq(got.url, url);
+    ask.name = "y";
+    cr_expect_eq(stream(&ask, &got, &err), -ENOENT);
     actrig_fini(&r);
 }
 
