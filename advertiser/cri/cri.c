@@ -328,6 +328,16 @@ int cri_exec_sync(struct cri *c, const char *id, const char *const *argv,
     return r < 0 ? r : DECODE(c, method, cri_decode_exec, ret_exec);
 }
 
+int cri_list_usage(struct cri *c, unsigned ms, struct cri_usages *ret_list,
+                   struct error *err)
+{
+    const char *method = RUNTIME "ListContainerStats";
+    Cri__ListContainerStatsRequest request =
+        CRI__LIST_CONTAINER_STATS_REQUEST__INIT;
+    int r = call(c, method, &request.base, ms, err);
+    return r < 0 ? r : DECODE(c, method, cri_decode_usages, ret_list);
+}
+
 /* --- streams -------------------------------------------------------------- */
 
 int cri_exec_url(struct cri *c, const char *id, const struct cri_command *cmd,

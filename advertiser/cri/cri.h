@@ -12,6 +12,7 @@
 #include "advertiser/cri/cri_image.h"
 #include "advertiser/cri/cri_sandbox.h"
 #include "advertiser/cri/cri_stream.h"
+#include "advertiser/cri/cri_usage.h"
 #include "advertiser/cri/cri_watch.h"
 
 #endif

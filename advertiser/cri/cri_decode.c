@@ -381,6 +381,57 @@ int cri_decode_containers(const void *data, size_t size,
     return r;
 }
 
+void cri_usages_fini(struct cri_usages *u)
+{
+    for (size_t i = 0; i < u->n; i++)
+        drop_labels(u->list[i].labels, u->list[i].n_labels);
+    free(u->list);
+    memset(u, 0, sizeof *u);
+}
+
+static int take_usage(const Cri__ContainerStats *from, struct cri_usage *u,
+                      struct error *err)
+{
+    int r = take_id("container", from->attributes->id, u->id, err);
+    if (r < 0)
+        return r;
+    u->cpu_ns = from->cpu->usage_core_nano_seconds->value;
+    u->at_ns = from->cpu->timestamp;
+    if (from->memory && from->memory->working_set_bytes)
+        u->memory = from->memory->working_set_bytes->value;
+    u->n_labels = from->attributes->n_labels;
+    u->labels = take_labels(from->attributes->labels, &u->n_labels);
+    return 0;
+}
+
+int cri_decode_usages(const void *data, size_t size,
+                      struct cri_usages *ret_list, struct error *err)
+{
+    cleanup_reply struct reply reply;
+    const Cri__ListContainerStatsResponse *m =
+        reply_read(&reply, &cri__list_container_stats_response__descriptor,
+                   data, size, err);
+    int r = m ? check_count("stats", m->n_stats, err) : -EPROTO;
+    if (r < 0)
+        return r;
+    struct cri_usages list = {0};
+    list.list = xcalloc(m->n_stats + 1, sizeof *list.list);
+    for (size_t i = 0; r == 0 && i < m->n_stats; i++) {
+        const Cri__ContainerStats *from = m->stats[i];
+        if (!from->attributes || !from->cpu ||
+            !from->cpu->usage_core_nano_seconds)
+            continue; /* it does not run, or ends just now */
+        r = take_usage(from, &list.list[list.n], err);
+        if (r == 0)
+            list.n++;
+    }
+    if (r == 0)
+        *ret_list = list;
+    else
+        cri_usages_fini(&list);
+    return r;
+}
+
 /* What is large is not copied. */
 static struct str adopt(ProtobufCBinaryData *bytes, size_t max)
 {

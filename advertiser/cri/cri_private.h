@@ -58,6 +58,8 @@ int cri_decode_containers(const void *data, size_t size,
 /* Also -EMSGSIZE. */
 int cri_decode_exec(const void *data, size_t size, struct cri_exec *ret_exec,
                     struct error *err);
+int cri_decode_usages(const void *data, size_t size,
+                      struct cri_usages *ret_list, struct error *err);
 /* Of Exec, Attach and PortForward: printable, and not cut off. */
 int cri_decode_url(const void *data, size_t size, char ret_url[CRI_TEXT_MAX],
                    struct error *err);

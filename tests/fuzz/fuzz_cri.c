@@ -89,6 +89,21 @@ static int try_containers(const void *data, size_t size, struct error *err)
     return 0;
 }
 
+static int try_usages(const void *data, size_t size, struct error *err)
+{
+    struct cri_usages list;
+    int r = cri_decode_usages(data, size, &list, err);
+    if (r < 0)
+        return r;
+    assert(list.n <= CRI_OBJECTS_MAX);
+    for (size_t i = 0; i < list.n; i++) {
+        assert(cri_id_valid(list.list[i].id));
+        check_labels(list.list[i].labels, list.list[i].n_labels);
+    }
+    cri_usages_fini(&list);
+    return 0;
+}
+
 static int try_exec(const void *data, size_t size, struct error *err)
 {
     struct cri_exec e = {0};
@@ -144,7 +159,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static int (*const all[])(const void *, size_t, struct error *) = {
         try_small,      try_small, try_sandboxes, try_container,
-        try_containers, try_exec,  try_small,     try_event,
+        try_containers, try_exec,  try_usages,    try_event,
     };
     struct error err = {0};
     if (size < 1)

@@ -405,6 +405,12 @@ static int call_stream_url(struct call *c)
     return GRPC_OK;
 }
 
+static int call_usage(struct call *c)
+{
+    cardserver_list_usage(c->s, c->reply);
+    return GRPC_OK;
+}
+
 static int call_image(struct call *c)
 {
     Cri__ImageStatusResponse m = CRI__IMAGE_STATUS_RESPONSE__INIT;
@@ -504,6 +510,7 @@ static const struct method {
     {"ListContainers", call_list_containers, TIME(other_us)},
     {"ContainerStatus", call_container_status, TIME(other_us)},
     {"PodSandboxStatus", call_sandbox_status, TIME(other_us)},
+    {"ListContainerStats", call_usage, TIME(other_us)},
     {"ExecSync", call_exec, TIME(exec_us)},
     {"Exec", call_stream_url, TIME(exec_us)},
     {"Attach", call_stream_url, TIME(exec_us)},

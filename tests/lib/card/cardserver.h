@@ -84,6 +84,13 @@ void cardserver_exec_refuse(struct cardserver *s, const char *word);
 void cardserver_logs(struct cardserver *s, const char *dir);
 /* Its biga-card takes no more than so many bytes for MAX, as one of before. */
 void cardserver_logs_max(struct cardserver *s, size_t max);
+/* What each of its containers has used from then on, as ListContainerStats
+ * tells it. */
+struct cardserver_used {
+    uint64_t cpu_ns, memory;
+    int64_t at_ns;
+};
+void cardserver_use(struct cardserver *s, const struct cardserver_used *used);
 /* Calls since the last time, and how long they took it all together. */
 unsigned cardserver_taken(struct cardserver *s, int64_t *ret_ns);
 

@@ -341,3 +341,36 @@ void cardserver_remove_image(struct cardserver *s, const char *request,
     if (found)
         found[0] = '\0';
 }
+
+void cardserver_use(struct cardserver *s, const struct cardserver_used *used)
+{
+    hold_lock(&s->lock);
+    s->used = *used;
+}
+
+void cardserver_list_usage(struct cardserver *s, struct str *reply)
+{
+    for (size_t i = 0; i < CARDSERVER_OBJECTS; i++) {
+        const struct container *k = &s->containers[i];
+        if (!k->made || k->state != CRI__CONTAINER_STATE__CONTAINER_RUNNING)
+            continue;
+        size_t stats = proto_open(reply, 1), part = proto_open(reply, 1);
+        proto_add_text(reply, 1, k->id);
+        for (size_t l = 0; l < k->made->config->n_labels; l++)
+            proto_add_pair(reply, 3, k->made->config->labels[l]->key,
+                           k->made->config->labels[l]->value);
+        proto_close(reply, part);
+        part = proto_open(reply, 2);
+        proto_add_varint(reply, 1, (uint64_t)s->used.at_ns);
+        size_t value = proto_open(reply, 2);
+        proto_add_varint(reply, 1, s->used.cpu_ns);
+        proto_close(reply, value);
+        proto_close(reply, part);
+        part = proto_open(reply, 3);
+        value = proto_open(reply, 2);
+        proto_add_varint(reply, 1, s->used.memory);
+        proto_close(reply, value);
+        proto_close(reply, part);
+        proto_close(reply, stats);
+    }
+}

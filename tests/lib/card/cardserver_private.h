@@ -21,7 +21,7 @@ struct container {
 };
 
 enum {
-    METHODS = 22,
+    METHODS = 23,
     IMAGES_KEPT = 8,
     EVENTS_KEPT = 1024,
     EVENTS_POLL_MS = 50, /* how soon an end of either side is noticed */
@@ -69,6 +69,7 @@ struct cardserver {
     char *exec_out, *exec_err;
     struct str asked;            /* of the last ExecSync */
     const char *exec_refused;    /* a word; NULL none */
+    struct cardserver_used used; /* by each container */
     char *logs_dir;              /* NULL: none */
     size_t logs_max;
 };
@@ -86,6 +87,8 @@ bool cardserver_has_labels(Cri__Pair **labels, size_t n, Cri__Pair **wanted,
                            size_t n_wanted);
 /* What biga-card would write, of a log. */
 void cardserver_log(struct cardserver *s, char **cmd, Cri__ExecSyncResponse *m);
+/* ListContainerStats: the same of each container that runs. */
+void cardserver_list_usage(struct cardserver *s, struct str *reply);
 /* ListImages, RemoveImage. */
 void cardserver_list_images(struct cardserver *s, struct str *reply);
 void cardserver_remove_image(struct cardserver *s, const char *request,

@@ -557,6 +557,53 @@ Test(cri, says_where_something_is_streamed)
     place_fini(&p);
 }
 
+Test(cri, tells_what_containers_use)
+{
+    struct place p;
+    struct cri_usages got = {0};
+    Cri__ListContainerStatsResponse r =
+        CRI__LIST_CONTAINER_STATS_RESPONSE__INIT;
+    Cri__ContainerStats one = CRI__CONTAINER_STATS__INIT,
+                        bare = CRI__CONTAINER_STATS__INIT;
+    Cri__ContainerAttributes of = CRI__CONTAINER_ATTRIBUTES__INIT;
+    Cri__CpuUsage cpu = CRI__CPU_USAGE__INIT;
+    Cri__MemoryUsage memory = CRI__MEMORY_USAGE__INIT;
+    Cri__UInt64Value used = CRI__UINT64_VALUE__INIT,
+                     set = CRI__UINT64_VALUE__INIT;
+    Cri__Pair pair = CRI__PAIR__INIT, *pairs[] = {&pair};
+    Cri__ContainerStats *all[] = {&bare, &one};
+    pair.key = text("k");
+    pair.value = text("v");
+    of.id = text(ID);
+    of.labels = pairs;
+    of.n_labels = 1;
+    bare.attributes = one.attributes = &of;
+    used.value = 5000000000;
+    set.value = 1 << 20;
+    cpu.timestamp = 77;
+    cpu.usage_core_nano_seconds = &used;
+    memory.working_set_bytes = &set;
+    one.cpu = &cpu;
+    one.memory = &memory;
+    r.stats = all;
+    r.n_stats = 2;
+    place_init(&p);
+    will_answer(&p, "ListContainerStats", &r.base);
+    cr_assert_eq(cri_list_usage(p.cri, MS, &got, &p.err), 0, "%s", p.err.text);
+    cr_assert_eq(got.n, 1); /* the other has just ended */
+    cr_expect_str_eq(got.list[0].id, ID);
+    cr_expect_eq(got.list[0].cpu_ns, 5000000000);
+    cr_expect_eq(got.list[0].at_ns, 77);
+    cr_expect_eq(got.list[0].memory, 1 << 20);
+    cr_assert_eq(got.list[0].n_labels, 1);
+    cr_expect_str_eq(got.list[0].labels[0].value, "v");
+    cri_usages_fini(&got);
+    of.id = text("no id");
+    will_answer(&p, "ListContainerStats", &r.base);
+    cr_expect_eq(cri_list_usage(p.cri, MS, &got, &p.err), -EPROTO);
+    place_fini(&p);
+}
+
 static void expect_arch(struct place *p, Cri__ImageStatusResponse *r,
                         const char *info, const char *arch)
 {
