@@ -16,10 +16,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cli/base/ws_frame.h"
+#include "cli/base/ws_status.h"
 #include "cli/verb/rsh.h"
 #include "lib/base/base64.h"
 #include "lib/base/mem.h"
+#include "lib/stream/ws_frame.h"
 
 enum {
     CHANNEL_IN = 0,

@@ -4,8 +4,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "cli/base/ws_frame.h"
+#include "cli/base/ws_status.h"
 #include "lib/base/mem.h"
+#include "lib/stream/ws_frame.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

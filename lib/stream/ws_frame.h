@@ -1,9 +1,10 @@
 /* ws_frame - frames of a WebSocket (RFC 6455, section 5.2), as a client reads
  * and writes them, and what a container runtime says at a command's end in
  * v4.channel.k8s.io.  Bytes in, messages out; no I/O. */
-#ifndef BIGA_CLI_BASE_WS_FRAME_H
-#define BIGA_CLI_BASE_WS_FRAME_H
+#ifndef BIGA_LIB_STREAM_WS_FRAME_H
+#define BIGA_LIB_STREAM_WS_FRAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -38,9 +39,9 @@ ssize_t ws_frame_read(const char *data, size_t size,
 void ws_frame_write(enum ws_kind kind, const unsigned char mask[WS_MASK],
                     const char *data, size_t size, struct str *out);
 
-/* A command's exit status, 0 to 255, from the Status object of channel 3.
- * -EIO: the runtime could not run it, and the text says why; -EPROTO. */
-int ws_status_read(const char *json, size_t size, int *ret_code,
-                   struct error *err);
+/* What stands before a message of either side, which is to follow: of a client
+ * its mask first. */
+void ws_frame_head(enum ws_kind kind, bool masked, size_t size,
+                   struct str *out);
 
 #endif

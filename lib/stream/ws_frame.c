@@ -1,12 +1,6 @@
-#include "cli/base/ws_frame.h"
+#include "lib/stream/ws_frame.h"
 
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "cli/base/cli.h"
-#include "lib/base/mem.h"
-#include "lib/base/text.h"
 
 enum {
     FIN = 0x80,
@@ -78,63 +72,26 @@ static void add_be(struct str *out, uint64_t value, size_t n)
         str_add_c(out, (char)(value >> (8 * n) & 0xff));
 }
 
+void ws_frame_head(enum ws_kind kind, bool masked, size_t size, struct str *out)
+{
+    int mask = masked ? MASKED : 0;
+    str_add_c(out, (char)(FIN | (int)kind));
+    if (size < SIZE_16) {
+        str_add_c(out, (char)(mask | (int)size));
+    } else if (size <= UINT16_MAX) {
+        str_add_c(out, (char)(mask | SIZE_16));
+        add_be(out, size, 2);
+    } else {
+        str_add_c(out, (char)(mask | SIZE_64));
+        add_be(out, size, 8);
+    }
+}
+
 void ws_frame_write(enum ws_kind kind, const unsigned char mask[WS_MASK],
                     const char *data, size_t size, struct str *out)
 {
-    str_add_c(out, (char)(FIN | (int)kind));
-    if (size < SIZE_16) {
-        str_add_c(out, (char)(MASKED | (int)size));
-    } else if (size <= UINT16_MAX) {
-        str_add_c(out, (char)(MASKED | SIZE_16));
-        add_be(out, size, 2);
-    } else {
-        str_add_c(out, (char)(MASKED | SIZE_64));
-        add_be(out, size, 8);
-    }
+    ws_frame_head(kind, true, size, out);
     str_add_n(out, (const char *)mask, WS_MASK);
     for (size_t i = 0; i < size; i++)
         str_add_c(out, (char)((unsigned char)data[i] ^ mask[i % WS_MASK]));
-}
-
-/* {"status":"Failure","message":"…","reason":"NonZeroExitCode",
- *  "details":{"causes":[{"reason":"ExitCode","message":"3"}]}} */
-static const char *exit_code_of(const cJSON *status)
-{
-    const cJSON *cause,
-        *details = cJSON_GetObjectItemCaseSensitive(status, "details");
-    cJSON_ArrayForEach(cause, json_list(details, "causes"))
-    {
-        if (strcmp(json_text(cause, "reason"), "ExitCode") == 0)
-            return json_text(cause, "message");
-    }
-    return "";
-}
-
-int ws_status_read(const char *json, size_t size, int *ret_code,
-                   struct error *err)
-{
-    cleanup_with(json) cJSON *status = NULL;
-    cleanup_str struct str clean = STR_INIT(ERROR_TEXT_MAX);
-    int r = json_parse(json, size, &status, err);
-    if (r < 0)
-        return error_set(err, EPROTO, "how the command ended is no JSON");
-    if (strcmp(json_text(status, "status"), "Success") == 0) {
-        *ret_code = 0;
-        return 0;
-    }
-    const char *code = exit_code_of(status);
-    char *end = NULL;
-    unsigned long value = strtoul(code, &end, 10);
-    if (*code >= '0' && *code <= '9' && !*end && value <= 255) {
-        *ret_code = (int)value;
-        return 0;
-    }
-    if (strcmp(json_text(status, "status"), "Failure") != 0 || *code)
-        return error_set(err, EPROTO,
-                         "how the command ended is not understood: status "
-                         "\"%.20s\", exit code \"%.20s\"",
-                         json_text(status, "status"), code);
-    text_clean(json_text(status, "message"), &clean);
-    return error_set(err, EIO, "the runtime did not run it: %s",
-                     str_text(&clean));
 }

@@ -1,4 +1,5 @@
-#include "cli/base/ws_frame.h"
+#include "cli/base/ws_status.h"
+#include "lib/stream/ws_frame.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
