@@ -68,26 +68,16 @@ static void copy_config(struct serve *s, const struct serve_config *from)
  */
 
 /* "tcp://HOST:PORT"; a host that is an address is that of pods, too. */
-static void read_host(struct far *far, const char *endpoint)
+static void read_host(struct far *far, const struct act_place *place)
 {
     struct in_addr v4;
     struct in6_addr v6;
-    /* a unix socket's is this machine (tests) */
-    const char *at = strncmp(endpoint, "tcp://", 6) == 0 ? endpoint + 6
-                                                         : "127.0.0.1:0";
-    const char *colon = strrchr(at, ':');
-    size_t size = colon ? (size_t)(colon - at) : 0;
-    if (size >= 2 && *at == '[') {
-        at++;
-        size -= 2;
-    }
-    if (size > ACT_NAME_MAX)
-        size = 0;
-    memcpy(far->host, at, size);
-    far->host[size] = '\0';
+    card_host(place, far->host);
+    if (!far->host[0]) /* a unix socket's is this machine (tests) */
+        (void)snprintf(far->host, sizeof far->host, "127.0.0.1");
     if (inet_pton(AF_INET, far->host, &v4) == 1 ||
         inet_pton(AF_INET6, far->host, &v6) == 1)
-        memcpy(far->address, far->host, size + 1);
+        memcpy(far->address, far->host, strlen(far->host) + 1);
 }
 
 /* Streams of one that is away would hang. */
@@ -133,7 +123,7 @@ static int start_far(struct serve *s, const struct act_place *place,
                                          .health = on_health,
                                          .ctx = far};
     far->s = s;
-    read_host(far, place->endpoint);
+    read_host(far, place);
     int r = remote_start(&config, &far->remote, err);
     if (r < 0)
         return r;

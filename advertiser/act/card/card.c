@@ -27,6 +27,21 @@ void card_sets_hugepages(const struct act_place *place,
     *ret_all = all;
 }
 
+void card_host(const struct act_place *place, char ret_host[ACT_NAME_MAX + 1])
+{
+    const char *at = place->endpoint;
+    at = strncmp(at, "tcp://", 6) == 0 ? at + 6 : "";
+    const char *colon = strrchr(at, ':');
+    size_t size = colon ? (size_t)(colon - at) : strlen(at);
+    if (size >= 2 && at[0] == '[' && at[size - 1] == ']') {
+        at++;
+        size -= 2;
+    }
+    size = size <= ACT_NAME_MAX ? size : 0;
+    memcpy(ret_host, at, size);
+    ret_host[size] = '\0';
+}
+
 struct grpc_config card_grpc(const struct act_place *place)
 {
     return (struct grpc_config){

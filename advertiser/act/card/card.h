@@ -59,6 +59,9 @@ void card_sets_hugepages(const struct act_place *place,
                          struct hugepages *ret_all);
 /* Its runtime sees our own file system. */
 bool card_is_host(const struct act_place *place);
+/* The host of its endpoint tcp://HOST:PORT, version 6 without brackets; "" of
+ * another one. */
+void card_host(const struct act_place *place, char ret_host[ACT_NAME_MAX + 1]);
 /* The configuration of a connection; `place` must outlive it. */
 struct grpc_config card_grpc(const struct act_place *place);
 

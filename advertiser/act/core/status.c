@@ -36,19 +36,6 @@ static void fill_container(const struct pod_entry *e,
     }
 }
 
-/* "tcp://[fd00::1]:1234" and "tcp://10.0.0.1:1234": what is between. */
-static void fill_address(const char *endpoint, char *ret, size_t size)
-{
-    const char *from = strncmp(endpoint, "tcp://", 6) == 0 ? endpoint + 6 : "";
-    const char *colon = strrchr(from, ':');
-    size_t n = colon ? (size_t)(colon - from) : strlen(from);
-    if (n >= 2 && from[0] == '[' && from[n - 1] == ']') {
-        from++;
-        n -= 2;
-    }
-    (void)snprintf(ret, size, "%.*s", (int)n, from);
-}
-
 static LOCKED void fill_stale(const struct pod_entry *e, const struct place *p,
                               struct act_pod_status *v)
 {
@@ -94,8 +81,11 @@ void status_fill_pod(struct actuator *a, const struct pod_entry *e,
     put(v->owner, sizeof v->owner, i->owner);
     put(v->reason, sizeof v->reason, i->reason);
     put(v->message, sizeof v->message, i->message);
-    if (p)
-        fill_address(p->desc.endpoint, v->address, sizeof v->address);
+    if (p) {
+        char host[ACT_NAME_MAX + 1];
+        card_host(&p->desc, host);
+        put(v->address, sizeof v->address, host);
+    }
     for (size_t k = 0; k < e->m.n_units; k++)
         if (!e->m.units[k].init && v->n_containers < ACT_CONTAINERS_MAX)
             fill_container(e, &e->m.units[k],
