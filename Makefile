@@ -180,8 +180,10 @@ CARD_STRIP ?= -s
 card: $(CARD)
 $(BUILD)/biga-card: $(wildcard card/*.[ch]) lib/base/error.c \
     lib/base/error.h lib/base/hash.h lib/base/hidden_text.c lib/base/hidden_text.h \
-    lib/base/utf8.h lib/base/mem.c lib/base/mem.h lib/io/tree.c \
-    lib/io/tree.h lib/io/writers.c lib/io/writers.h | $(BUILD)/.setup
+    lib/io/log_line.c lib/io/log_line.h lib/base/utf8.h lib/base/mem.c \
+    lib/base/mem.h lib/io/lines.c \
+    lib/io/lines.h lib/io/tree.c lib/io/tree.h lib/io/writers.c \
+    lib/io/writers.h | $(BUILD)/.setup
 	$(call say,LINK,$@)
 	$(Q)$(CARD_CC) -static-pie $(CARD_STRIP) -Os -std=gnu11 $(WARNINGS) \
 	    $(WERROR) -fstack-protector-strong $(call hardened,$(CARD_CC),-Os) \

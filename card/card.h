@@ -45,6 +45,10 @@
  *   biga-card tail PATH MAX
  *       The same of the last MAX bytes of the file, of one that has exited.
  *
+ *   biga-card lines PATH OFFSET|end MAX [ended]
+ *       As `log`, but whole lines as they stand in the file, with their heads;
+ *       "end": those of the last MAX bytes.
+ *
  *   biga-card follow …
  *       The logs of many containers as they are written: see card/follow.h.
  *
@@ -77,6 +81,7 @@
 #include <stdint.h>
 
 #include "lib/base/error.h"
+#include "lib/io/lines.h"
 
 enum {
     CARD_PIECE_MAX = 98304, /* characters of base64 */
@@ -94,13 +99,6 @@ enum {
  * bytes. 0 or -EINVAL. */
 int card_decode(const char *text, size_t size, unsigned char *out,
                 size_t *ret_size);
-
-/* A whole line of a log file, without its end. */
-struct card_line {
-    size_t head;  /* bytes before the text; 0 when it has another form */
-    bool partial; /* the container's line goes on in the next one */
-};
-struct card_line card_line_parse(const char *line, size_t size);
 
 /* Whether `name` is relative and stays below where it starts. */
 bool card_name_ok(const char *name);
@@ -135,6 +133,9 @@ int card_log(const char *path, uint64_t offset, size_t max, int out,
 /* The same of the last `max` bytes of the file. */
 int card_log_tail(const char *path, size_t max, int out,
                   struct card_given *ret_given, struct error *err);
+/* Lines as they are, see lib/io/lines.h. */
+int card_lines(const char *path, const struct lines_ask *ask, int out,
+               struct card_given *ret_given, struct error *err);
 /* The device nodes below `dev`, the card's /dev, at paths of these patterns. */
 int card_devices(const char *dev, int argc, const char *const *argv, int out,
                  struct error *err);

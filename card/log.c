@@ -5,6 +5,8 @@
 
 #include "card/card_private.h"
 #include "lib/base/mem.h"
+#include "lib/io/lines.h"
+#include "lib/io/log_line.h"
 #include "lib/io/writers.h"
 
 /* A walk through the file.  `line` is where the line begins that `next` is
@@ -114,7 +116,7 @@ static int log_find_line(struct log *l, struct error *err)
 static int log_give_line(struct log *l, const char *text, size_t size,
                          bool ends, struct error *err)
 {
-    struct card_line line = card_line_parse(text, size);
+    struct log_line line = log_line_read(text, size);
     size_t from = (size_t)(l->next - l->line);
     if (from < line.head)
         from = line.head;
@@ -219,4 +221,25 @@ int card_log_tail(const char *path, size_t max, int out,
 {
     cleanup_free struct log *l = log_create(path, max, out);
     return log_give(l, true, ret_given, err);
+}
+
+int card_lines(const char *path, const struct lines_ask *ask, int out,
+               struct card_given *ret_given, struct error *err)
+{
+    struct lines lines;
+    cleanup_fd int fd = card_open_file(path, err);
+    if (fd < 0)
+        return fd;
+    int rc = lines_read(fd, ask, &lines);
+    if (rc < 0)
+        return error_errno(err, -rc, "%s", path);
+    cleanup_free char *data = lines.data;
+    for (size_t at = 0; at < lines.size;) {
+        ssize_t n = write(out, data + at, lines.size - at);
+        if (n < 0 && errno != EINTR)
+            return error_errno(err, errno, "output");
+        at += n > 0 ? (size_t)n : 0;
+    }
+    *ret_given = (struct card_given){lines.size, lines.next};
+    return 0;
 }

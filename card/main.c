@@ -28,6 +28,7 @@ static int usage(void)
                   "0}...\n"
                   "       biga-card log PATH OFFSET MAX [ended]\n"
                   "       biga-card tail PATH MAX\n"
+                  "       biga-card lines PATH OFFSET|end MAX [ended]\n"
                   "       biga-card follow DIR GEN SEQ START WAIT LINGER "
                   "MAX FILE...\n"
                   "       biga-card disk\n"
@@ -50,6 +51,17 @@ static bool number_read(const char *text, uint64_t max, uint64_t *ret_value)
     return true;
 }
 
+/* How it went, for the host. */
+static int told(int rc, const struct card_given *given, const struct error *err)
+{
+    if (rc) {
+        (void)fail(err);
+        return rc == -ENOENT ? 3 : 1;
+    }
+    return fprintf(stderr, "bytes=%zu\nnext=%llu\n", given->size,
+                   (unsigned long long)given->next) < 0;
+}
+
 /* `offset` NULL: its end. */
 static int do_log(const char *path, const char *offset, const char *most,
                   bool ended)
@@ -65,12 +77,24 @@ static int do_log(const char *path, const char *offset, const char *most,
     int rc =
         offset ? card_log(path, from, (size_t)max, STDOUT_FILENO, &given, &err)
                : card_log_tail(path, (size_t)max, STDOUT_FILENO, &given, &err);
-    if (rc) {
-        (void)fail(&err);
-        return rc == -ENOENT ? 3 : 1;
-    }
-    return fprintf(stderr, "bytes=%zu\nnext=%llu\n", given.size,
-                   (unsigned long long)given.next) < 0;
+    return told(rc, &given, &err);
+}
+
+static int do_lines(const char *path, const char *offset, const char *most,
+                    bool ended)
+{
+    struct card_given given;
+    struct error err;
+    uint64_t max;
+    struct lines_ask ask = {.tail = strcmp(offset, "end") == 0, .ended = ended};
+    if ((!ask.tail && !number_read(offset, INT64_MAX, &ask.offset)) ||
+        !number_read(most, CARD_LOG_MAX, &max) || max == 0)
+        return usage();
+    ask.max = (size_t)max;
+    if (ended)
+        card_log_await(path);
+    int rc = card_lines(path, &ask, STDOUT_FILENO, &given, &err);
+    return told(rc, &given, &err);
 }
 
 static int do_pad(char *const *argv)
@@ -166,10 +190,11 @@ int main(int argc, char **argv)
         return do_files(word, argc - 2, (const char *const *)(argv + 2));
     if (argc >= 5 && strcmp(word, "hugepages") == 0)
         return do_hugepages(argc - 2, (const char *const *)(argv + 2));
-    if (argc == 5 && strcmp(word, "log") == 0)
-        return do_log(argv[2], argv[3], argv[4], false);
-    if (argc == 6 && strcmp(word, "log") == 0 && strcmp(argv[5], "ended") == 0)
-        return do_log(argv[2], argv[3], argv[4], true);
+    bool ended = argc == 6 && strcmp(argv[5], "ended") == 0;
+    if ((argc == 5 || ended) && strcmp(word, "log") == 0)
+        return do_log(argv[2], argv[3], argv[4], ended);
+    if ((argc == 5 || ended) && strcmp(word, "lines") == 0)
+        return do_lines(argv[2], argv[3], argv[4], ended);
     if (argc == 4 && strcmp(word, "tail") == 0)
         return do_log(argv[2], NULL, argv[3], true);
     if (argc >= 3 && strcmp(word, "follow") == 0)

@@ -9,6 +9,7 @@
 
 #include "card/card.h"
 #include "lib/base/mem.h"
+#include "lib/io/log_line.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -26,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static char path[] = "/tmp/biga-fuzz-log-XXXXXX";
     static int in = -1;
-    struct card_line line = card_line_parse((const char *)data, size);
+    struct log_line line = log_line_read((const char *)data, size);
     assert(line.head <= size);
     if (size > 4096)
         return 0;

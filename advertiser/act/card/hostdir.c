@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/mem.h"
+#include "lib/io/log_line.h"
 #include "lib/io/tree.h"
 #include "lib/io/writers.h"
 
@@ -167,24 +168,6 @@ int hostdir_remove(const char *dir, struct error *err)
 
 /* --- logs --------------------------------------------------------------- */
 
-/* "2026-01-02T03:04:05.6Z stdout F text": where the text begins, and whether
- * the line goes on in the next; 0 when it has another form. */
-static size_t head_of(const char *line, size_t size, bool *ret_partial)
-{
-    const char *end = line + size;
-    const char *stream = memchr(line, ' ', size);
-    const char *tag = stream
-                          ? memchr(stream + 1, ' ', (size_t)(end - stream - 1))
-                          : NULL;
-    if (!tag || end - tag < 3 || tag[2] != ' ' ||
-        (tag[1] != 'F' && tag[1] != 'P') ||
-        (strncmp(stream, " stdout ", 8) != 0 &&
-         strncmp(stream, " stderr ", 8) != 0))
-        return 0;
-    *ret_partial = tag[1] == 'P';
-    return (size_t)(tag - line) + 3;
-}
-
 /* Whole lines of `data`; how many bytes of it were taken. */
 static size_t take_lines(const char *data, size_t size, size_t max,
                          struct str *out)
@@ -193,15 +176,14 @@ static size_t take_lines(const char *data, size_t size, size_t max,
     while (at < size) {
         const char *line = data + at;
         const char *end = memchr(line, '\n', size - at);
-        bool partial = false;
         if (!end)
             break;
         size_t n = (size_t)(end - line);
-        size_t head = head_of(line, n, &partial);
-        if (out->size > 0 && out->size + n - head + 1 > max)
+        struct log_line l = log_line_read(line, n);
+        if (out->size > 0 && out->size + n - l.head + 1 > max)
             break;
-        str_add_n(out, line + head, n - head);
-        if (!partial)
+        str_add_n(out, line + l.head, n - l.head);
+        if (!l.partial)
             str_add_c(out, '\n');
         at += n + 1;
     }
@@ -221,19 +203,52 @@ void hostdir_log_await(const char *path)
         (void)writers_await(fd, WRITERS_WAIT_MS); /* what is there is given */
 }
 
+/* 1: it is not there. */
+static int open_log_file(const char *path, int *ret_fd, struct stat *ret_st,
+                         struct error *err)
+{
+    int fd = open_log(path);
+    if (fd < 0 && errno == ENOENT)
+        return 1;
+    if (fd < 0 || fstat(fd, ret_st) < 0)
+        return error_errno(err, errno, "log %s", path);
+    *ret_fd = fd;
+    if (!S_ISREG(ret_st->st_mode))
+        return error_set(err, EINVAL, "log %s: no file", path);
+    return 0;
+}
+
+int hostdir_log_lines(const char *path, const struct lines_ask *ask,
+                      struct str *ret_text, uint64_t *ret_next,
+                      struct error *err)
+{
+    struct stat st;
+    cleanup_fd int fd = -1;
+    int e = open_log_file(path, &fd, &st, err);
+    if (e > 0)
+        *ret_next = ask->tail ? 0 : ask->offset;
+    if (e != 0)
+        return e < 0 ? e : 0;
+    struct lines lines;
+    e = lines_read(fd, ask, &lines);
+    if (e < 0)
+        return error_errno(err, -e, "log %s", path);
+    str_add_n(ret_text, lines.data, lines.size);
+    free(lines.data);
+    *ret_next = lines.next;
+    return 0;
+}
+
 int hostdir_log(const char *path, uint64_t offset, size_t max,
                 struct str *ret_text, uint64_t *ret_next, struct error *err)
 {
     struct stat st;
-    cleanup_fd int fd = open_log(path);
-    if (fd < 0 && errno == ENOENT) {
+    cleanup_fd int fd = -1;
+    int e = open_log_file(path, &fd, &st, err);
+    if (e > 0)
         *ret_next = offset;
-        return 0;
-    }
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return error_errno(err, errno, "log %s", path);
-    if (!S_ISREG(st.st_mode))
-        return error_set(err, EINVAL, "log %s: no file", path);
+    if (e != 0)
+        return e < 0 ? e : 0;
     if (offset > (uint64_t)st.st_size) /* it was replaced */
         offset = 0;
     if (max > HOSTDIR_LOG_MAX)

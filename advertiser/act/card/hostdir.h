@@ -9,6 +9,7 @@
 
 #include "lib/base/error.h"
 #include "lib/base/str.h"
+#include "lib/io/lines.h"
 #include "model/pod/podspec.h"
 
 enum { HOSTDIR_LOG_MAX = 1 << 20 }; /* bytes read at once */
@@ -27,7 +28,11 @@ void hostdir_log_await(const char *path);
  * actuator_logs() gives it.  A file that is not there (yet) is empty. */
 int hostdir_log(const char *path, uint64_t offset, size_t max,
                 struct str *ret_text, uint64_t *ret_next, struct error *err);
-/* The same of the last `max` bytes of the file; -ENOENT: it is not there. */
+/* Lines as they are, see lib/io/lines.h. */
+int hostdir_log_lines(const char *path, const struct lines_ask *ask,
+                      struct str *ret_text, uint64_t *ret_next,
+                      struct error *err);
+/* As hostdir_log(), of the last `max` bytes of the file; -ENOENT: it is not there. */
 int hostdir_log_tail(const char *path, size_t max, struct str *ret_text,
                      uint64_t *ret_next, struct error *err);
 

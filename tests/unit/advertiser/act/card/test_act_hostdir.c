@@ -130,6 +130,8 @@ Test(act_hostdir, links_lead_nowhere)
     tmpdir_remove(top);
 }
 
+#define TIME "2026-01-01T00:00:00Z "
+
 Test(act_hostdir, logs_are_what_was_written)
 {
     char *top = tmpdir_create();
@@ -138,27 +140,38 @@ Test(act_hostdir, logs_are_what_was_written)
     uint64_t next = 7;
     cr_assert_eq(hostdir_log(path, 3, 100, &text, &next, NULL), 0);
     cr_assert(text.size == 0 && next == 3, "there is none yet");
-    write_text(path, "T stdout F one\nT stderr P tw\nT stderr F o\nodd\nT st");
+    write_text(path, TIME "stdout F one\n" TIME "stderr P tw\n" TIME
+                          "stderr F o\nodd\nT st");
     cr_assert_eq(hostdir_log(path, 0, 100, &text, &next, NULL), 0);
     cr_assert_str_eq(str_text(&text), "one\ntwo\nodd\n");
-    cr_assert_eq(next, 46);
+    cr_assert_eq(next, 103);
     str_reset(&text);
     cr_assert_eq(hostdir_log(path, 0, 4, &text, &next, NULL), 0);
     cr_assert_str_eq(str_text(&text), "one\n");
-    cr_assert_eq(next, 15);
+    cr_assert_eq(next, 34);
     str_reset(&text);
     cr_assert_eq(hostdir_log(path, 4000, 4, &text, &next, NULL), 0);
     cr_assert_str_eq(str_text(&text), "one\n", "it was replaced");
     str_reset(&text);
     cr_assert_eq(hostdir_log_tail(path, 9, &text, &next, NULL), 0);
     cr_assert_str_eq(str_text(&text), "odd\n");
-    cr_assert_eq(next, 46);
+    cr_assert_eq(next, 103);
     str_reset(&text);
     cr_assert_eq(hostdir_log_tail(path, 900, &text, &next, NULL), 0);
     cr_assert_str_eq(str_text(&text), "one\ntwo\nodd\n");
     cr_assert_eq(hostdir_log_tail(top, 9, &text, &next, NULL), -EINVAL);
+    str_reset(&text);
+    struct lines_ask ask = {.offset = 34, .max = 100};
+    cr_assert_eq(hostdir_log_lines(path, &ask, &text, &next, NULL), 0);
+    cr_assert_str_eq(str_text(&text),
+                     TIME "stderr P tw\n" TIME "stderr F o\nodd\n");
+    cr_assert_eq(next, 103);
+    cr_assert_eq(hostdir_log_lines(top, &ask, &text, &next, NULL), -EINVAL);
     (void)unlink(path);
     cr_assert_eq(hostdir_log_tail(path, 9, &text, &next, NULL), -ENOENT);
+    str_reset(&text);
+    cr_assert_eq(hostdir_log_lines(path, &ask, &text, &next, NULL), 0);
+    cr_assert(text.size == 0 && next == 34, "there is none yet");
     str_fini(&text);
     tmpdir_remove(top);
 }
