@@ -27,12 +27,14 @@ static int ask_helper(const struct pod_access *pod, const char *path,
                       struct error *err)
 {
     char from[24], most[24];
-    const char *const argv[] = {"/biga-card", "log", path, from, most, "ended"};
+    const char *const argv[] = {"/biga-card", log->lines ? "lines" : "log",
+                                path,         log->tail ? "end" : from,
+                                most,         "ended"};
     size_t n = ARRAY_LEN(argv) - !log->ended;
     (void)snprintf(from, sizeof from, "%" PRIu64, log->offset);
     (void)snprintf(most, sizeof most, "%zu", log->max);
     int e = helper_exec(pod->cri, pod->helper, argv, n, ret_exec, err);
-    if (e < 0 || ret_exec->exit_code != HELPER_USAGE ||
+    if (e < 0 || ret_exec->exit_code != HELPER_USAGE || log->lines ||
         (log->max <= HELPER_OLD_MAX && !log->ended))
         return e;
     cri_exec_fini(ret_exec); /* an older one */
@@ -60,6 +62,11 @@ static int read_on_card(const struct pod_access *pod, const char *path,
     if (exec.exit_code == 0) {
         e = helper_next(&exec, ret_next, err);
         str_move(ret_text, &exec.out);
+    } else if (log->lines && exec.exit_code == HELPER_USAGE) {
+        e = error_set(err, ENOTSUP,
+                      "Biga's helper on %s is of an earlier version, which "
+                      "cannot do that: update its image",
+                      pod->place->name);
     } else if (exec.exit_code != LOG_MISSING) {
         e = error_set(err, EIO, "%.300s", str_text(&exec.err));
     }
@@ -73,6 +80,9 @@ int pod_logs_read(const struct pod_access *pod, const struct pod_log *log,
     cleanup_free char *path = path_of(pod, log);
     if (log->ended && card_is_host(pod->place))
         hostdir_log_await(path);
+    const struct lines_ask ask = {log->offset, log->max, log->tail, log->ended};
+    if (log->lines && card_is_host(pod->place))
+        return hostdir_log_lines(path, &ask, ret_text, ret_next, err);
     return card_is_host(pod->place)
                ? hostdir_log(path, log->offset, log->max, ret_text, ret_next,
                              err)

@@ -185,6 +185,9 @@ struct act_log_ask {
     uint32_t attempt; /* the how manieth time; 0: the last */
     uint64_t offset;  /* in that log */
     size_t max;       /* bytes; 0 and more than there may be: ACT_LOG_MAX */
+    bool lines, tail; /* as struct pod_log has them; what is kept of a pod that
+                       * is gone is text all the same */
+    bool previous;    /* with attempt 0: the one before the last; -ENOENT */
 };
 struct act_log {
     struct str text;  /* as the container wrote it; str_fini() */

@@ -382,9 +382,10 @@ static int call_exec(struct call *c)
     for (size_t i = 0; request && i < request->n_cmd; i++)
         str_addf(&s->asked, "%s%s", i ? " " : "", request->cmd[i]);
     bool log = request && s->logs_dir && request->n_cmd >= 5 &&
-               strcmp(request->cmd[1], "log") == 0;
+               (strcmp(request->cmd[1], "log") == 0 ||
+                strcmp(request->cmd[1], "lines") == 0);
     if (log)
-        cardserver_log(s, request->cmd, &m);
+        cardserver_log(s, request->cmd, request->n_cmd > 5, &m);
     if (request && s->exec_refused && request->n_cmd > 1 &&
         strcmp(request->cmd[1], s->exec_refused) == 0)
         m.exit_code = 1;

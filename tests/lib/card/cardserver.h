@@ -79,7 +79,7 @@ void cardserver_asked(struct cardserver *s, struct str *out);
 /* ExecSync of `biga-card WORD` ends with 1 from then on, whatever else is to
  * be answered; NULL: none does. */
 void cardserver_exec_refuse(struct cardserver *s, const char *word);
-/* ExecSync of `biga-card log` reads DIR/CONTAINER-ATTEMPT.log from then on
+/* ExecSync of `biga-card log`, and of `lines`, reads DIR/CONTAINER-ATTEMPT.log from then on
  * (copied), whatever folder it names; NULL: as cardserver_exec() says. */
 void cardserver_logs(struct cardserver *s, const char *dir);
 /* Its biga-card takes no more than so many bytes for MAX, as one of before. */

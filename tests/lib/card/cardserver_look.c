@@ -204,13 +204,18 @@ void cardserver_logs_max(struct cardserver *s, size_t max)
     pthread_mutex_unlock(&s->lock);
 }
 
-static void answer_log(const char *path, char **cmd, int fd,
+static void answer_log(const char *path, char **cmd, bool ended, int fd,
                        Cri__ExecSyncResponse *m, char **ret_said)
 {
     struct card_given given;
     struct error err;
-    int rc = card_log(path, strtoull(cmd[3], NULL, 10),
-                      strtoull(cmd[4], NULL, 10), fd, &given, &err);
+    const struct lines_ask ask = {.offset = strtoull(cmd[3], NULL, 10),
+                                  .max = strtoull(cmd[4], NULL, 10),
+                                  .tail = strcmp(cmd[3], "end") == 0,
+                                  .ended = ended};
+    int rc = strcmp(cmd[1], "lines") == 0
+                 ? card_lines(path, &ask, fd, &given, &err)
+                 : card_log(path, ask.offset, ask.max, fd, &given, &err);
     if (rc < 0) {
         m->exit_code = rc == -ENOENT ? 3 : 1;
         *ret_said = xasprintf("biga-card: %s\n", err.text);
@@ -225,7 +230,8 @@ static void answer_log(const char *path, char **cmd, int fd,
                           given.next);
 }
 
-void cardserver_log(struct cardserver *s, char **cmd, Cri__ExecSyncResponse *m)
+void cardserver_log(struct cardserver *s, char **cmd, bool ended,
+                    Cri__ExecSyncResponse *m)
 {
     const char *name = strrchr(cmd[2], '/');
     cleanup_free char *path = xasprintf("%s%s", s->logs_dir, name ? name : "/");
@@ -238,7 +244,7 @@ void cardserver_log(struct cardserver *s, char **cmd, Cri__ExecSyncResponse *m)
         m->exit_code = 2;
         said = xstrdup("usage: biga-card wait\n");
     } else {
-        answer_log(path, cmd, fd, m, &said);
+        answer_log(path, cmd, ended, fd, m, &said);
     }
     m->stderr_data.data = (uint8_t *)said;
     m->stderr_data.len = strlen(said);

@@ -86,7 +86,8 @@ size_t cardserver_method(const char *name);
 bool cardserver_has_labels(Cri__Pair **labels, size_t n, Cri__Pair **wanted,
                            size_t n_wanted);
 /* What biga-card would write, of a log. */
-void cardserver_log(struct cardserver *s, char **cmd, Cri__ExecSyncResponse *m);
+void cardserver_log(struct cardserver *s, char **cmd, bool ended,
+                    Cri__ExecSyncResponse *m);
 /* ListContainerStats: the same of each container that runs. */
 void cardserver_list_usage(struct cardserver *s, struct str *reply);
 /* ListImages, RemoveImage. */
