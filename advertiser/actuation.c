@@ -9,6 +9,7 @@
 
 #include "advertiser/act/api/feed.h"
 #include "advertiser/act/api/socket.h"
+#include "advertiser/act/stream/node_streams.h"
 #include "advertiser/acted_facts.h"
 #include "advertiser/places.h"
 #include "lib/base/mem.h"
@@ -30,7 +31,8 @@ struct actuation {
     struct acted_facts *facts;
     struct act_socket *socket;
     pthread_mutex_t lock;
-    struct feed *feed; /* under the lock */
+    struct feed *feed;            /* under the lock, as are: */
+    struct node_streams *streams; /* both NULL: there is no extender */
 };
 
 /* On any thread. */
@@ -42,6 +44,7 @@ static void on_changed(void *ctx)
     (void)n; /* a counter that is full wakes as well */
     hold_lock(&a->lock);
     feed_poke(a->feed);
+    node_streams_poke(a->streams);
 }
 
 int actuation_fd(const struct actuation *a)
@@ -215,6 +218,21 @@ static int start_feed(struct actuation *a, struct error *err)
     return 0;
 }
 
+static int start_streams(struct actuation *a, struct error *err)
+{
+    struct node_streams *streams = NULL;
+    if (!a->config.extender)
+        return 0;
+    const struct node_streams_config config = {.http = *a->config.extender,
+                                               .node = a->config.node};
+    int r = node_streams_start(a->actuator, &config, &streams, err);
+    if (r < 0)
+        return r;
+    hold_lock(&a->lock);
+    a->streams = streams;
+    return 0;
+}
+
 static int start(struct actuation *a, const struct topo *topo,
                  struct error *err)
 {
@@ -234,6 +252,8 @@ static int start(struct actuation *a, const struct topo *topo,
     r = act_socket_start(a->actuator, path, &a->socket, err);
     if (r == 0)
         r = start_feed(a, err);
+    if (r == 0)
+        r = start_streams(a, err);
     if (r == 0)
         log_event(LOG_INFO, "acting", "node", a->config.node, "socket", path,
                   "feed", a->config.extender ? "extender" : "none", NULL);
@@ -263,9 +283,11 @@ void actuation_destroy(struct actuation *a)
         return;
     pthread_mutex_lock(&a->lock);
     struct feed *feed = steal(&a->feed);
+    struct node_streams *streams = steal(&a->streams);
     pthread_mutex_unlock(&a->lock);
+    bool idle = node_streams_stop(streams);
     feed_stop(feed);
-    if (!act_socket_stop(a->socket))
+    if (!act_socket_stop(a->socket) || !idle)
         return; /* calls are under way and use all this; the process ends */
     acted_facts_destroy(a->facts); /* NULL allowed, as is: */
     actuator_destroy(a->actuator);
