@@ -276,10 +276,49 @@ static bool take_container(struct httpd_request *rq, const char *text,
     return true;
 }
 
+static bool take_bool(struct httpd_request *rq, const char *name,
+                      bool *ret_value)
+{
+    const char *text = httpd_query(rq, name);
+    *ret_value = text && strcmp(text, "true") == 0;
+    if (!text || *ret_value || strcmp(text, "false") == 0)
+        return true;
+    httpd_fail(rq, 400, "%s: is \"%.40s\", must be true or false", name, text);
+    return false;
+}
+
+/* Which lines of a log are meant; with one of these it is read by lines. */
+static bool take_lines(struct httpd_request *rq, struct call *c)
+{
+    const char *since = httpd_query(rq, "sinceTime");
+    int64_t tail, seconds;
+    struct log_want *w = &c->want;
+    *w = LOG_WANT_ALL;
+    if (!take_number(rq, "tailLines", INT32_MAX, -1, &tail) ||
+        !take_number(rq, "sinceSeconds", INT32_MAX, -1, &seconds) ||
+        !take_bool(rq, "timestamps", &w->timestamps) ||
+        !take_bool(rq, "previous", &c->log.previous))
+        return false;
+    if (since && !log_time_read(since, strlen(since), &w->since_ns)) {
+        httpd_fail(rq, 400,
+                   "sinceTime: is \"%.40s\", must look like "
+                   "2026-01-02T03:04:05Z",
+                   since);
+        return false;
+    }
+    if (seconds >= 0)
+        w->since_ns = clock_wall_ns() - seconds * 1000000000;
+    w->tail_lines = tail;
+    c->picks = since || seconds >= 0 || tail >= 0 || w->timestamps ||
+               c->log.previous;
+    return true;
+}
+
 static void on_logs(struct httpd_request *rq, void *ctx)
 {
-    static const char *const names[] = {"container", "attempt", "offset", "max",
-                                        NULL};
+    static const char *const names[] = {
+        "container", "attempt",      "offset",    "max",        "previous",
+        "tailLines", "sinceSeconds", "sinceTime", "timestamps", NULL};
     struct act_pod_status pod;
     int64_t attempt, offset, max;
     bool text = httpd_wants_text(rq);
@@ -296,7 +335,7 @@ static void on_logs(struct httpd_request *rq, void *ctx)
     c->log.offset = (uint64_t)offset;
     c->log.max = max ? (size_t)max : SOCKET_LOGS_MAX;
     c->text = text;
-    if (take_container(rq, container ? container : "", c))
+    if (take_lines(rq, c) && take_container(rq, container ? container : "", c))
         call_post(c, rq, pod.place);
     else
         call_destroy(c);

@@ -10,6 +10,8 @@
  *                                          gone: 202 until then, 204
  *     GET    …/wait?version=V&wait=S       when it has changed since V
  *     GET    …/logs?container=C&attempt=A&offset=N&max=M
+ *                   &tailLines=L&sinceSeconds=S&sinceTime=T
+ *                   &previous=true&timestamps=true
  *     POST   …/exec                        {"container":"","argv":[…],
  *                                           "timeout":10}
  *     POST   …/stream                      {"container":"","argv":[…],

@@ -155,6 +155,24 @@ static void add_base64(struct call *c, const struct act_log *log)
     str_add(&c->out, "\"}\n");
 }
 
+/* The same of the lines that are wanted. */
+static int read_lines(struct call *c, const struct act_log_ask *ask,
+                      struct act_log *ret_log)
+{
+    struct log_reader r;
+    struct act_log log = {.text = STR_INIT(ACT_LOG_MAX)};
+    log_reader_init(&r, ask, &c->want);
+    int e = log_reader_next(&r, c->s->a, &log.text, &c->err);
+    if (e < 0) {
+        str_fini(&log.text);
+        return e;
+    }
+    log.attempt = r.ask.attempt;
+    log.next = r.ask.offset;
+    *ret_log = log;
+    return 0;
+}
+
 void do_logs(struct call *c)
 {
     struct act_log log;
@@ -164,7 +182,8 @@ void do_logs(struct call *c)
     ask.container = c->container;
     if (!c->text && ask.max > 3)
         ask.max -= ask.max % 3;
-    c->result = actuator_logs(c->s->a, &ask, &log, &c->err);
+    c->result = c->picks ? read_lines(c, &ask, &log)
+                         : actuator_logs(c->s->a, &ask, &log, &c->err);
     if (c->result < 0)
         return;
     c->next_offset = log.next;

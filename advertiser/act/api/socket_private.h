@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "advertiser/act/api/socket.h"
+#include "advertiser/act/log/log_reader.h"
 #include "advertiser/act/pod/item.h"
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
@@ -29,6 +30,8 @@ struct call {
     struct act_flash flash;
     int64_t grace_s;
     struct act_log_ask log;
+    struct log_want want; /* with `picks`: which of its lines */
+    bool picks;
     uint32_t timeout_s;
     bool stdin_too;
     const char **argv;

@@ -10,6 +10,7 @@ void log_reader_init(struct log_reader *r, const struct act_log_ask *ask,
 {
     *r = (struct log_reader){.ask = *ask, .want = *want};
     r->ask.lines = true;
+    r->ask.max = ask->max ? ask->max : LOG_READER_PIECE;
     r->began = want->tail_lines < 0 || ask->attempt > 0;
 }
 
@@ -83,7 +84,6 @@ int log_reader_next(struct log_reader *r, struct actuator *a, struct str *out,
     struct act_log log;
     if (!r->began)
         return begin(r, a, out, err);
-    r->ask.max = LOG_READER_PIECE;
     int e = actuator_logs(a, &r->ask, &log, err);
     if (e < 0)
         return e;

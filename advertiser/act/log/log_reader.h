@@ -17,8 +17,8 @@ struct log_reader {
     bool news;  /* the last piece brought us further */
     bool ended; /* nothing more is to come: limit_bytes, or of `previous` */
 };
-/* `ask` has namespace, name, container and previous; attempt and offset where it
- * goes on from an earlier one. */
+/* `ask` has namespace, name, container, previous, and max where a piece is not
+ * LOG_READER_PIECE; attempt and offset where it goes on from an earlier one. */
 void log_reader_init(struct log_reader *r, const struct act_log_ask *ask,
                      const struct log_want *want);
 /* Appends to `out`; as actuator_logs(). */

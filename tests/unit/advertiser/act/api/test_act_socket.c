@@ -256,6 +256,40 @@ Test(act_socket, runs_and_reads_in_a_pod)
     cr_expect_str_eq(str_text(&out), "line 1\nline 2\n");
 }
 
+Test(act_socket, reads_the_lines_of_a_log_that_are_wanted)
+{
+    static const struct {
+        const char *query, *text;
+    } asks[] = {
+        {"tailLines=1", "two\n"},
+        {"tailLines=9&timestamps=false", "one\ntwo\n"},
+        {"timestamps=true",
+         "2026-01-01T00:00:01Z one\n2026-01-01T00:00:02Z two\n"},
+        {"sinceTime=2026-01-01T00:00:02Z", "two\n"},
+        {"sinceTime=2026-01-01T00:00:02Z&timestamps=true",
+         "2026-01-01T00:00:02Z two\n"},
+        {"sinceSeconds=1", ""},
+        {"attempt=1&offset=34&tailLines=5", "two\n"}, /* it goes on */
+    };
+    put("p", BODY("u", "card-0000-17-00", ""));
+    str_add(&fake.log, "2026-01-01T00:00:01Z stdout F one\n"
+                       "2026-01-01T00:00:02Z stdout F two\n");
+    for (size_t i = 0; i < ARRAY_LEN(asks); i++) {
+        cleanup_str struct str out = STR_INIT(4096);
+        cleanup_free char *path = xasprintf("/v1/pods/ns/p/logs?%s",
+                                            asks[i].query);
+        cr_expect_eq(call("GET", path, NULL, "text/plain", &out), 200);
+        cr_expect_str_eq(str_text(&out), asks[i].text, "%s", asks[i].query);
+    }
+    expect("GET", "/v1/pods/ns/p/logs?tailLines=1", NULL, 200,
+           "\"next\":68,\"attempt\":1,\"data\":\"dHdvCg==\"");
+    expect("GET", "/v1/pods/ns/p/logs?tailLines=x", NULL, 400, "tailLines: is");
+    expect("GET", "/v1/pods/ns/p/logs?sinceTime=now", NULL, 400,
+           "sinceTime: is \\\"now\\\", must look like");
+    expect("GET", "/v1/pods/ns/p/logs?previous=1", NULL, 400,
+           "previous: is \\\"1\\\", must be true or false");
+}
+
 Test(act_socket, says_where_a_command_in_a_host_pod_is_streamed)
 {
     put("p", BODY("u", "host", ""));
