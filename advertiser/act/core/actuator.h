@@ -128,6 +128,10 @@ size_t actuator_places(struct actuator *a,
 /* Of that name or PCI address, also a card of no use; -ENOENT. */
 int actuator_find_place(struct actuator *a, const char *name,
                         struct act_place_status *ret_place);
+/* How its runtime is reached, for who asks it something by himself; -ENOENT,
+ * -EHOSTUNREACH it does not answer now. */
+int actuator_describe(struct actuator *a, const char *place,
+                      struct act_place *ret_place, struct error *err);
 uint64_t actuator_version(struct actuator *a);
 /* Until the version is above `version` or the time is over; the version. */
 uint64_t actuator_wait(struct actuator *a, uint64_t version, int64_t ms);

@@ -264,13 +264,10 @@ static void mark_known(struct actuator *a, const char *place,
     act_unlock(a);
 }
 
-int actuator_objects(struct actuator *a, const char *place,
-                     struct act_object **ret_objects, size_t *ret_n,
-                     struct error *err)
+int actuator_describe(struct actuator *a, const char *place,
+                      struct act_place *ret_place, struct error *err)
 {
     struct call_target t = {0};
-    struct cri_sandboxes sandboxes = {0};
-    struct cri_containers containers = {0};
     act_lock(a);
     struct place *p = place_find(a, place);
     if (p)
@@ -281,7 +278,21 @@ int actuator_objects(struct actuator *a, const char *place,
     if (!t.answers)
         return error_set(err, EHOSTUNREACH, "%s does not answer: %s", place,
                          t.why);
-    int e = connection_open(&t.c, err);
+    *ret_place = t.c.place;
+    return 0;
+}
+
+int actuator_objects(struct actuator *a, const char *place,
+                     struct act_object **ret_objects, size_t *ret_n,
+                     struct error *err)
+{
+    struct call_target t = {0};
+    struct cri_sandboxes sandboxes = {0};
+    struct cri_containers containers = {0};
+    int e = actuator_describe(a, place, &t.c.place, err);
+    if (e < 0)
+        return e;
+    e = connection_open(&t.c, err);
     if (e == 0)
         e = list_all(t.c.cri, &sandboxes, &containers, err);
     connection_close(&t.c);
