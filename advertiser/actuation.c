@@ -33,6 +33,7 @@ struct actuation {
     pthread_mutex_t lock;
     struct feed *feed;            /* under the lock, as are: */
     struct node_streams *streams; /* both NULL: there is no extender */
+    struct usage *usage;          /* NULL, too */
 };
 
 /* On any thread. */
@@ -201,15 +202,27 @@ static int create_actuator(struct actuation *a, struct error *err)
     return actuator_create(&config, &a->actuator, err);
 }
 
+static void on_used(void *ctx)
+{
+    struct actuation *a = ctx;
+    hold_lock(&a->lock);
+    feed_poke(a->feed);
+}
+
 static int start_feed(struct actuation *a, struct error *err)
 {
     struct feed *feed = NULL;
+    const struct usage_config usage = {.changed = on_used, .ctx = a};
     if (!a->config.extender)
         return 0;
+    int r = usage_start(a->actuator, &usage, &a->usage, err);
+    if (r < 0)
+        return r;
     const struct feed_config config = {.http = *a->config.extender,
                                        .node = a->config.node,
-                                       .boot_id = a->config.boot_id};
-    int r = feed_start(a->actuator, &config, &feed, err);
+                                       .boot_id = a->config.boot_id,
+                                       .usage = a->usage};
+    r = feed_start(a->actuator, &config, &feed, err);
     if (r < 0)
         return r;
     hold_lock(&a->lock);
@@ -287,6 +300,7 @@ void actuation_destroy(struct actuation *a)
     pthread_mutex_unlock(&a->lock);
     bool idle = node_streams_stop(streams);
     feed_stop(feed);
+    usage_stop(a->usage);
     if (!act_socket_stop(a->socket) || !idle)
         return; /* calls are under way and use all this; the process ends */
     acted_facts_destroy(a->facts); /* NULL allowed, as is: */

@@ -9,7 +9,6 @@ import os
 import secrets
 import struct
 import threading
-import time
 import urllib.parse
 
 from proc import HANGS
@@ -137,6 +136,15 @@ class Front(http.server.ThreadingHTTPServer):
     def url(self):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
+    def wait_status(self, wanted, since=0):
+        """The first status that the node has told, or will tell, behind the
+        first `since`, for which that is true."""
+        with self.lock:
+            found = []
+            assert self.lock.wait_for(lambda: found.extend(
+                s for s in self.statuses[since:] if wanted(s)) or found, HANGS)
+            return found[0]
+
     def order(self, kind, name, **more):
         """What the node brings: (status line, socket, bytes behind it)."""
         id_ = secrets.token_hex(16)
@@ -224,8 +232,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(size)
         if self.path.endswith("/status"):
             with self.server.lock:
-                self.server.statuses.append(
-                    (time.monotonic(), json.loads(body)))
+                self.server.statuses.append(json.loads(body))
                 self.server.lock.notify_all()
         up = http.client.HTTPConnection(self.server.upstream, timeout=HANGS)
         try:

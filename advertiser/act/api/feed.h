@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "advertiser/act/core/actuator.h"
+#include "advertiser/act/usage/usage.h"
 #include "lib/base/error.h"
 #include "lib/http/http.h"
 
@@ -31,6 +32,7 @@ struct feed_config {
                               * answer_max are the feed's own.  Texts outlive
                               * the feed */
     const char *node, *boot_id;
+    struct usage *usage; /* what pods and places use; NULL: nobody looks */
     /* 0: as said; tests are in a hurry */
     unsigned wait_s;        /* 25: how long an answer may take, at most 30 */
     int64_t backoff_min_ms; /* FEED_BACKOFF_MIN_MS */
@@ -46,7 +48,7 @@ struct feed;
 /* The actuator knows its places already.  `config` is copied. */
 int feed_start(struct actuator *a, const struct feed_config *config,
                struct feed **ret_feed, struct error *err);
-/* A pod or a place has changed.  Any thread; for actuator_config.changed. NULL
+/* A pod or a place has changed, or what they use.  Any thread; for actuator_config.changed. NULL
  * allowed. */
 void feed_poke(struct feed *f);
 /* Within a second or so; what is wanted stays wanted. NULL allowed. */

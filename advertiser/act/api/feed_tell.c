@@ -16,6 +16,7 @@ enum {
 /* What the extender was told last. */
 struct node_reports {
     uint64_t version;  /* of pods */
+    uint64_t used;     /* of what they use */
     struct str places; /* as JSON */
     struct refusal *refusals;
     size_t n_refusals;
@@ -42,8 +43,11 @@ static void add_places(const struct feed *f, struct str *out)
     struct act_place_status list[ACT_PLACES_MAX];
     size_t n = actuator_places(f->a, list);
     jwrite_array(out, NULL);
-    for (size_t i = 0; i < n; i++)
-        status_json_place_report(&list[i], out);
+    for (size_t i = 0; i < n; i++) {
+        struct usage_now used;
+        bool known = usage_find(f->config.usage, list[i].name, NULL, &used);
+        status_json_place_report(&list[i], known ? &used : NULL, out);
+    }
     jwrite_end_array(out);
 }
 
@@ -114,10 +118,14 @@ static int tell_parts(struct feed *f, bool all, const struct node_reports *told,
             r = part_post(f, &part, places, false, err);
     }
     for (size_t i = 0; i < n && r == 0; i++) {
+        struct usage_now used = {0};
+        bool known = usage_find(f->config.usage, pods[i].place, pods[i].uid,
+                                &used);
         if (strcmp(pods[i].owner, FEED_OWNER) != 0 ||
-            pods[i].version <= (all ? 0 : told->version))
+            (pods[i].version <= (all ? 0 : told->version) &&
+             used.version <= (all ? 0 : told->used)))
             continue;
-        status_json_pod_report(&pods[i], &part.pods);
+        status_json_pod_report(&pods[i], known ? &used : NULL, &part.pods);
         if (++part.n == PART_PODS)
             r = part_post(f, &part, places, false, err);
     }
@@ -144,6 +152,7 @@ static int tell(struct feed *f, struct node_reports *told,
     cleanup_str struct str places = STR_INIT(BODY_MAX);
     /* what changes while we look is newer, and told next time */
     uint64_t version = actuator_version(f->a);
+    uint64_t used = usage_version(f->config.usage);
     add_places(f, &places);
     bool places_new = news->resend ||
                       strcmp(str_text(&places), str_text(&told->places)) != 0;
@@ -156,6 +165,7 @@ static int tell(struct feed *f, struct node_reports *told,
     if (r < 0)
         return r;
     told->version = version;
+    told->used = used;
     str_reset(&told->places);
     str_add_n(&told->places, str_text(&places), places.size);
     return 0;

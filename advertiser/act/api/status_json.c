@@ -1,6 +1,7 @@
 #include "advertiser/act/api/status_json.h"
 
 #include "lib/base/jwrite.h"
+#include "lib/io/clock.h"
 
 const char *status_json_container_state(enum cri_container_state state)
 {
@@ -41,7 +42,13 @@ static void add_state(const struct act_pod_status *pod, struct str *out)
     jwrite_text(out, "address", pod->address);
     jwrite_bool(out, "ran", pod->ran);
     add_containers(pod, out);
-    jwrite_end_object(out);
+}
+
+static void add_used(const struct usage_now *used, struct str *out)
+{
+    jwrite_object(out, "usage");
+    jwrite_uint(out, "cpuMillicores", used->cpu_millicores);
+    jwrite_uint(out, "memoryMib", used->memory_mib);
 }
 
 void status_json_pod(const struct act_pod_status *pod, struct str *out)
@@ -57,12 +64,22 @@ void status_json_pod(const struct act_pod_status *pod, struct str *out)
     jwrite_bool(out, "stale", pod->stale);
     jwrite_uint(out, "version", pod->version);
     add_state(pod, out);
+    jwrite_end_object(out);
 }
 
-void status_json_pod_report(const struct act_pod_status *pod, struct str *out)
+void status_json_pod_report(const struct act_pod_status *pod,
+                            const struct usage_now *used, struct str *out)
 {
+    char at[CLOCK_UTC_MAX];
     jwrite_object(out, NULL);
     add_state(pod, out);
+    if (used) {
+        clock_format_utc(used->at_s, at);
+        add_used(used, out);
+        jwrite_text(out, "at", at);
+        jwrite_end_object(out);
+    }
+    jwrite_end_object(out);
 }
 
 /* What both say of a place. */
@@ -105,9 +122,13 @@ void status_json_place(const struct act_place_status *place, struct str *out)
 }
 
 void status_json_place_report(const struct act_place_status *place,
-                              struct str *out)
+                              const struct usage_now *used, struct str *out)
 {
     add_health(place, out);
+    if (used) {
+        add_used(used, out);
+        jwrite_end_object(out);
+    }
     jwrite_end_object(out);
 }
 
