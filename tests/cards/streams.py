@@ -1,12 +1,15 @@
-"""Streams of pods, without Biga: the client's side of Kubernetes' WebSocket
-protocol, and a stand-in of the extender's publish listener, which hands out
-orders and takes what a node brings for them; everything else it passes on.
+"""Streams of pods as people have them, by HTTP and Kubernetes' WebSocket
+protocol from the extender's read listener; and what a node tells the publish
+listener of what its pods use.
 """
+import base64
+import hashlib
 import http.client
 import http.server
 import json
 import os
-import secrets
+import socket
+import ssl
 import struct
 import threading
 import urllib.parse
@@ -109,25 +112,123 @@ def ran(ws, text=None):
     return exit_code(got[END]), got.get(STDOUT, b""), got.get(STDERR, b"")
 
 
-# --- the extender's side of a node ---------------------------------------------
+# --- the extender's read listener ----------------------------------
+class Refused(Exception):
+    def __init__(self, status, text):
+        super().__init__(f"{status}: {text}")
+        self.status, self.text = status, text
+
+
+class Text:
+    """The body of an answer, as a socket's bytes."""
+
+    def __init__(self, connection, answer):
+        self.connection, self.answer = connection, answer
+
+    def recv(self, size):
+        return self.answer.read1(size)
+
+    def rest(self):
+        text = b""
+        while more := self.recv(1 << 16):
+            text += more
+        self.close()
+        return text
+
+    def close(self):
+        self.answer.close()
+        self.connection.close()
+
+
+def read_head(sock):
+    """(status, {field: value}, bytes behind it) of an answer."""
+    text = b""
+    while b"\r\n\r\n" not in text:
+        more = sock.recv(1 << 16)
+        assert more, text
+        text += more
+    head, rest = text.split(b"\r\n\r\n", 1)
+    first, *lines = head.decode().split("\r\n")
+    return int(first.split()[1]), {
+        k.lower(): v for k, v in (x.split(": ", 1) for x in lines)}, rest
+
+
+class Door:
+    """Streams of pods of namespace default, for whom this token is."""
+    GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+
+    def __init__(self, url, ca, token):
+        self.at = urllib.parse.urlsplit(url)
+        self.tls = ssl.create_default_context(cafile=ca)
+        self.token = token
+
+    def path(self, kind, name, more):
+        pairs = [(k, str(x).lower() if isinstance(x, bool) else x)
+                 for k, v in more.items()
+                 for x in (v if isinstance(v, list) else [v])]
+        return f"/v1/pods/default/{name}/{kind}?" + \
+            urllib.parse.urlencode(pairs)
+
+    def fields(self):
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+    def log(self, name, **more):
+        """A Text."""
+        c = http.client.HTTPSConnection(self.at.hostname, self.at.port,
+                                        timeout=HANGS, context=self.tls)
+        c.request("GET", self.path("log", name, more), headers=self.fields())
+        answer = c.getresponse()
+        if answer.status != 200:
+            raise Refused(answer.status, answer.read().decode())
+        return Text(c, answer)
+
+    def text(self, name, **more):
+        return self.log(name, **more).rest().decode()
+
+    def open(self, kind, name, protocol="v5.channel.k8s.io", **more):
+        key = base64.b64encode(os.urandom(16)).decode()
+        sock = self.tls.wrap_socket(
+            socket.create_connection((self.at.hostname, self.at.port), HANGS),
+            server_hostname=self.at.hostname)
+        head = {"Host": self.at.netloc, **self.fields(),
+                "Connection": "Upgrade", "Upgrade": "websocket",
+                "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": key,
+                "Sec-WebSocket-Protocol": protocol}
+        sock.sendall((f"GET {self.path(kind, name, more)} HTTP/1.1\r\n" +
+                      "".join(f"{k}: {v}\r\n" for k, v in head.items()) +
+                      "\r\n").encode())
+        status, fields, rest = read_head(sock)
+        if status != 101:
+            while len(rest) < int(fields["content-length"]):
+                rest += sock.recv(1 << 16)
+            raise Refused(status, rest.decode())
+        wanted = base64.b64encode(hashlib.sha1(
+            (key + self.GUID).encode()).digest()).decode()
+        assert fields["sec-websocket-accept"] == wanted, fields
+        assert fields["sec-websocket-protocol"] == protocol, fields
+        return WebSocket(sock, rest)
+
+    def exec(self, name, *command, **more):
+        return self.open("exec", name, command=list(command),
+                         **{"stdout": True, "stderr": True, **more})
+
+    def forward(self, name, *ports):
+        return self.open("portforward", name, "v4.channel.k8s.io",
+                         ports=",".join(map(str, ports)))
+
+
+# --- what a node tells ----------------------------------
 class Front(http.server.ThreadingHTTPServer):
-    """Listens in the place of the publish listener at `upstream`."""
+    """Stands before the publish listener at `upstream`, and keeps what nodes
+    tell of their pods."""
     daemon_threads = True
 
     def __init__(self, upstream):
         super().__init__(("127.0.0.1", 0), Handler)
         self.upstream = urllib.parse.urlsplit(upstream).netloc
         self.lock = threading.Condition()
-        self.orders, self.brought, self.statuses = {}, {}, []
-        self.taken = set()
+        self.statuses = []
         threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def shutdown_request(self, request):
-        """A connection that a test has taken goes on."""
-        if request in self.taken:
-            request.close()
-        else:
-            super().shutdown_request(request)
 
     def handle_error(self, request, client_address):
         """A client that goes away is none."""
@@ -145,87 +246,9 @@ class Front(http.server.ThreadingHTTPServer):
                 s for s in self.statuses[since:] if wanted(s)) or found, HANGS)
             return found[0]
 
-    def order(self, kind, name, **more):
-        """What the node brings: (status line, socket, bytes behind it)."""
-        id_ = secrets.token_hex(16)
-        with self.lock:
-            self.orders[id_] = {"id": id_, "kind": kind,
-                                "namespace": "default", "name": name,
-                                **more}
-            self.lock.notify_all()
-            assert self.lock.wait_for(lambda: id_ in self.brought, HANGS)
-            sock = self.brought.pop(id_)
-        text = b""
-        while b"\n" not in text:
-            more = sock.recv(1 << 16)
-            assert more, text
-            text += more
-        line, rest = text.split(b"\n", 1)
-        return json.loads(line), sock, rest
-
-    def open(self, kind, name, **more):
-        line, sock, rest = self.order(kind, name, **more)
-        assert line == {"status": 200}, line
-        return WebSocket(sock, rest)
-
-    def exec(self, name, *command, **more):
-        return self.open("exec", name, command=list(command),
-                         **{"stdout": True, "stderr": True, **more})
-
-    def log(self, name, **more):
-        """All of it, as text."""
-        line, sock, rest = self.order("log", name, **more)
-        assert line == {"status": 200}, line
-        sock.settimeout(HANGS)
-        while piece := sock.recv(1 << 16):
-            rest += piece
-        sock.close()
-        return rest.decode()
-
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        url = urllib.parse.urlsplit(self.path)
-        parts = url.path.split("/")
-        if parts[4:] == ["streams"]:
-            self.tell(float(urllib.parse.parse_qs(url.query)["wait"][0]))
-        elif parts[4:5] == ["streams"]:
-            self.take(parts[5])
-        else:
-            self.pass_on()
-
-    def tell(self, wait):
-        front = self.server
-        with front.lock:
-            front.lock.wait_for(lambda: front.orders, wait)
-            body = json.dumps({"streams": list(front.orders.values())})
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body.encode())
-
-    def take(self, id_):
-        front = self.server
-        with front.lock:
-            order = front.orders.pop(id_, None)
-        if not order:
-            self.send_error(404)
-            return
-        assert self.headers["Upgrade"] == "biga-stream", self.headers
-        self.send_response(101)
-        self.send_header("Connection", "Upgrade")
-        self.send_header("Upgrade", "biga-stream")
-        self.end_headers()
-        self.wfile.flush()
-        # what is left of the connection is the test's
-        sock = self.connection.dup()
-        self.close_connection = True
-        front.taken.add(self.connection)
-        with front.lock:
-            front.brought[id_] = sock
-            front.lock.notify_all()
 
     def pass_on(self):
         size = int(self.headers.get("Content-Length", 0))
@@ -256,7 +279,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    do_POST = do_PUT = do_DELETE = do_PATCH = pass_on
+    do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = pass_on
 
     def log_message(self, *_args):
         pass
