@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "lib/stream/stream_plan.h"
 #include "router/serve/serve_job.h"
 
 /* A command's child may hold its output for ever, and the runtime waits for
