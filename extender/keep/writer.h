@@ -49,7 +49,7 @@ struct snapshot *writer_snapshot(struct writer *w);
 
 /* Call `changed` after each new snapshot, on the writer's thread; it must not
  * wait for an operation.  At most WRITER_WATCHERS_MAX. */
-enum { WRITER_WATCHERS_MAX = 4 };
+enum { WRITER_WATCHERS_MAX = 8 };
 void writer_watch(struct writer *w, void (*changed)(void *ctx), void *ctx);
 /* After this has returned it is not called, and no call is under way.  Not on
  * the writer's thread; before writer_stop(). */

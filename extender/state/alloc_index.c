@@ -453,3 +453,66 @@ const struct allocation **alloc_index_on_node(const struct alloc_index *x,
     *ret_n = n;
     return list;
 }
+
+/* --- differences ---------------------------------------------------------- */
+
+/* What two versions are compared for. */
+struct diff {
+    alloc_change_f *visit;
+    void *ctx;
+};
+
+static size_t collect_sorted(const struct trie *t,
+                             const struct allocation ***ret_list)
+{
+    *ret_list = xmalloc((trie_count(t) + 1) * sizeof **ret_list);
+    size_t n = trie_collect(t, *ret_list, 0);
+    qsort(*ret_list, n, sizeof **ret_list, compare_pod);
+    return n;
+}
+
+/* Parts that are not both branches; one of them is small. */
+static void diff_leaves(const struct trie *before, const struct trie *after,
+                        const struct diff *d)
+{
+    cleanup_free const struct allocation **old = NULL, **new = NULL;
+    size_t n_old = collect_sorted(before, &old);
+    size_t n_new = collect_sorted(after, &new);
+    for (size_t i = 0, k = 0; i < n_old || k < n_new;) {
+        int order = i == n_old   ? 1
+                    : k == n_new ? -1
+                                 : allocation_compare_pod(old[i], new[k]);
+        const struct allocation *was = order <= 0 ? old[i++] : NULL;
+        const struct allocation *is = order >= 0 ? new[k++] : NULL;
+        if (was != is)
+            d->visit(d->ctx, was, is);
+    }
+}
+
+static const struct trie *trie_child(const struct trie *t, uint32_t bit)
+{
+    return t->map & bit ? t->slots[trie_position(t, bit)] : NULL;
+}
+
+static void trie_diff(const struct trie *before, const struct trie *after,
+                      const struct diff *d)
+{
+    if (before == after)
+        return;
+    if (!before || !after || before->leaf || after->leaf) {
+        diff_leaves(before, after, d);
+        return;
+    }
+    for (uint32_t map = before->map | after->map; map; map &= map - 1) {
+        uint32_t bit = map & -map;
+        trie_diff(trie_child(before, bit), trie_child(after, bit), d);
+    }
+}
+
+void alloc_index_diff(const struct alloc_index *before,
+                      const struct alloc_index *after, alloc_change_f *visit,
+                      void *ctx)
+{
+    const struct diff d = {visit, ctx};
+    trie_diff(before->roots[KEY_POD], after->roots[KEY_POD], &d);
+}

@@ -94,6 +94,14 @@ const struct allocation **alloc_index_find_job(const struct alloc_index *x,
 /* All, ordered by namespace and name, in the caller's array (free it). */
 const struct allocation **alloc_index_list(const struct alloc_index *x,
                                            size_t *ret_n);
+/* What is different between two versions: each pod with what it had, or NULL,
+ * and what it has, or NULL.  Takes as long as there are differences, in no
+ * order of interest. */
+typedef void alloc_change_f(void *ctx, const struct allocation *before,
+                            const struct allocation *after);
+void alloc_index_diff(const struct alloc_index *before,
+                      const struct alloc_index *after, alloc_change_f *visit,
+                      void *ctx);
 /* All on one node, whether or not the node is known now. */
 const struct allocation **alloc_index_on_node(const struct alloc_index *x,
                                               const char *node, size_t *ret_n);

@@ -298,6 +298,81 @@ Test(alloc_index, agrees_with_an_array_through_20000_changes)
     alloc_index_unref(x);
 }
 
+/* Takes the differences back, one after the other. */
+static void take_back(void *ctx, const struct allocation *before,
+                      const struct allocation *after)
+{
+    struct alloc_index **x = ctx;
+    struct alloc_index *next;
+    cr_assert_neq(before, after);
+    if (before)
+        next = alloc_index_with(*x, (struct allocation *)before);
+    else
+        next = alloc_index_without(*x, after);
+    alloc_index_unref(*x);
+    *x = next;
+}
+
+static void count_changes(void *ctx, const struct allocation *before,
+                          const struct allocation *after)
+{
+    (void)before;
+    (void)after;
+    ++*(size_t *)ctx;
+}
+
+static struct alloc_index *with_new(const struct alloc_index *x, unsigned pod,
+                                    uint64_t number)
+{
+    char name[16];
+    (void)snprintf(name, sizeof name, "p%u", pod);
+    struct allocation *a = make(name, "n", "", number);
+    struct alloc_index *next = alloc_index_with(x, a);
+    allocation_unref(a);
+    return next;
+}
+
+static struct alloc_index *without_pod(const struct alloc_index *x,
+                                       unsigned pod)
+{
+    char name[16];
+    (void)snprintf(name, sizeof name, "p%u", pod);
+    const struct allocation *a = alloc_index_find(x, "ns", name);
+    return a ? alloc_index_without(x, a)
+             : alloc_index_ref((struct alloc_index *)x);
+}
+
+Test(alloc_index, tells_what_is_different_between_two_versions)
+{
+    uint64_t random = 7;
+    struct alloc_index *before = alloc_index_create();
+    for (unsigned round = 0; round < 300; round++) {
+        struct alloc_index *after = alloc_index_ref(before);
+        unsigned n = sim_random(&random) % 40;
+        for (unsigned i = 0; i < n; i++) {
+            unsigned pod = sim_random(&random) % 400;
+            struct alloc_index *next = sim_random(&random) % 5 < 3
+                                           ? with_new(after, pod,
+                                                      round * 100 + i)
+                                           : without_pod(after, pod);
+            alloc_index_unref(after);
+            after = next;
+        }
+        struct alloc_index *back = alloc_index_ref(after);
+        size_t n_left = 0, n_changes = 0;
+        alloc_index_diff(before, after, take_back, &back);
+        alloc_index_diff(before, back, count_changes, &n_left);
+        alloc_index_diff(before, after, count_changes, &n_changes);
+        cr_assert_eq(n_left, 0);
+        cr_assert_leq(n_changes, n);
+        cr_assert_eq(alloc_index_size(back), alloc_index_size(before));
+        alloc_index_unref(back);
+        alloc_index_unref(before);
+        before = after;
+    }
+    alloc_index_unref(before);
+}
+
 Test(allocation, a_held_place_says_so)
 {
     struct demand d = {.role = ROLE_HOST, .size = 4, .cards = 1};
