@@ -1,0 +1,85 @@
+/* history_db - the tables of the history, and one connection to them: the one
+ * that writes, or one that reads beside it.
+ *
+ * Texts stand in a table of their own and once each.  Intervals carry a level,
+ * by how long they were: what was at a moment is found from the moment back as
+ * far as each level can reach, so that a question costs the same whatever was
+ * before and after. */
+#ifndef BIGA_EXTENDER_HISTORY_HISTORY_DB_H
+#define BIGA_EXTENDER_HISTORY_HISTORY_DB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/db/sqldb.h"
+
+#define HISTORY_FILE "history.db"
+
+enum {
+    HISTORY_LEVELS = 17,           /* the last one reaches back 136 years */
+    HISTORY_LEVEL_OPEN = 63,       /* of what goes on */
+    HISTORY_NODE_GONE_STATUS = 99, /* in place of an enum node_status */
+};
+/* An interval of this level is shorter than history_level_reach(). */
+int history_level(int64_t duration_ms);
+static inline int64_t history_level_reach(int level)
+{
+    return (INT64_C(1) << 2 * (level + 1)) * 1000;
+}
+
+enum history_sql {
+    HISTORY_BEGIN,
+    HISTORY_BEGIN_READ,
+    HISTORY_COMMIT,
+    HISTORY_ROLLBACK,
+    /* writing */
+    HISTORY_PUT_NAME,
+    HISTORY_TOUCH_NAME,
+    HISTORY_PUT_EVENT,
+    HISTORY_COUNT_EVENT,
+    HISTORY_PUT_PLACE,
+    HISTORY_CLOSE_PLACE,
+    HISTORY_PUT_NODE,
+    HISTORY_DROP_EVENTS,
+    HISTORY_DROP_PLACES,
+    HISTORY_DROP_NODES,
+    HISTORY_DROP_NAMES,
+    /* reading */
+    HISTORY_FIND_NAME,
+    HISTORY_GET_NAME,
+    HISTORY_NAMES_FROM,
+    HISTORY_OPEN_PLACES,
+    HISTORY_LAST_NODES,
+    HISTORY_EVENT_AT,
+    HISTORY_PLACE_AT,
+    HISTORY_EVENTS_UP,
+    HISTORY_EVENTS_DOWN,
+    HISTORY_EVENTS_OF_OBJECT_UP,
+    HISTORY_EVENTS_OF_OBJECT_DOWN,
+    HISTORY_EVENTS_OF_NODE_UP,
+    HISTORY_EVENTS_OF_NODE_DOWN,
+    HISTORY_EVENTS_OF_JOB_UP,
+    HISTORY_EVENTS_OF_JOB_DOWN,
+    HISTORY_PLACES_OF_NODE,
+    HISTORY_PLACES_OF_JOB,
+    HISTORY_PLACES_OF_POD,
+    HISTORY_NODE_THEN,
+    HISTORY_NODES_ALL,
+    HISTORY_SQL_COUNT
+};
+
+struct history_db {
+    struct sqldb d;
+    sqlite3_stmt *sql[HISTORY_SQL_COUNT];
+};
+
+/* The one that writes, which makes the tables when there are none; -EBADMSG:
+ * damaged, or not a history; -EPROTO: of a newer program. */
+int history_db_open(struct history_db *db, const char *path, struct error *err);
+/* One that reads, beside it. */
+int history_db_open_reader(struct history_db *db, const char *path,
+                           struct error *err);
+void history_db_close(struct history_db *db);
+
+#endif
