@@ -237,3 +237,79 @@ void history_db_close(struct history_db *db)
 {
     sqldb_close(&db->d, db->sql, HISTORY_SQL_COUNT);
 }
+
+/* --- rows ------------------------------------------------------------------ */
+
+void history_row_bare(struct history_row *r, int64_t value)
+{
+    (void)sqlite3_bind_int64(r->q, ++r->n, value);
+}
+
+void history_row_int(struct history_row *r, int64_t value)
+{
+    history_row_bare(r, value);
+    r->sum = sum_u64(r->sum, (uint64_t)value);
+}
+
+void history_row_text(struct history_row *r, const char *text)
+{
+    (void)sqlite3_bind_text(r->q, ++r->n, text, -1, SQLITE_STATIC);
+    r->sum = sum_text(r->sum, text);
+}
+
+void history_row_sum(struct history_row *r)
+{
+    history_row_bare(r, r->sum);
+}
+
+int history_row_run(struct history_db *db, struct history_row *r,
+                    struct error *err)
+{
+    return sqldb_run(&db->d, r->q, "writing it", err);
+}
+
+int64_t history_name_hash(const char *text)
+{
+    return (int64_t)(hash_bytes(text, strlen(text)) & UINT32_MAX);
+}
+
+/* --- by time --------------------------------------------------------------- */
+
+/* The first value of the first row from `number` on, and whether there is
+ * one. */
+static int first_from(struct history_db *db, enum history_sql which,
+                      int64_t number, int64_t *ret_ms, bool *ret_some,
+                      struct error *err)
+{
+    sqlite3_stmt *q = db->sql[which];
+    (void)sqlite3_bind_int64(q, 1, number);
+    int rc = sqlite3_step(q);
+    *ret_some = rc == SQLITE_ROW;
+    *ret_ms = *ret_some ? sqlite3_column_int64(q, 0) : 0;
+    (void)sqlite3_reset(q); /* repeats the error of step */
+    (void)sqlite3_clear_bindings(q);
+    if (*ret_some || rc == SQLITE_DONE)
+        return 0;
+    bool damaged = (rc & 0xff) == SQLITE_CORRUPT;
+    return error_set(err, damaged ? EBADMSG : EIO, "history: reading it: %s",
+                     sqlite3_errmsg(db->d.db));
+}
+
+int history_seq_from(struct history_db *db, enum history_sql at, int64_t ms,
+                     int64_t *ret_seq, struct error *err)
+{
+    int64_t low = 0, high = INT64_C(1) << 62;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2, found;
+        bool some;
+        int e = first_from(db, at, middle, &found, &some, err);
+        if (e < 0)
+            return e;
+        if (!some || found >= ms)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    *ret_seq = low;
+    return 0;
+}

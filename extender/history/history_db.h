@@ -82,4 +82,33 @@ int history_db_open_reader(struct history_db *db, const char *path,
                            struct error *err);
 void history_db_close(struct history_db *db);
 
+/* --- rows ------------------------------------------------------------------ */
+
+/* Values of a statement in order, and their sum. */
+struct history_row {
+    sqlite3_stmt *q;
+    int n;
+    int64_t sum;
+};
+static inline struct history_row history_row(struct history_db *db,
+                                             enum history_sql which)
+{
+    return (struct history_row){.q = db->sql[which]};
+}
+void history_row_int(struct history_row *r, int64_t value);
+void history_row_text(struct history_row *r, const char *text); /* borrowed */
+void history_row_sum(struct history_row *r);
+/* A value that is none of the row's. */
+void history_row_bare(struct history_row *r, int64_t value);
+int history_row_run(struct history_db *db, struct history_row *r,
+                    struct error *err);
+
+/* The hash by which a text is found. */
+int64_t history_name_hash(const char *text);
+
+/* The events whose numbers are from the result on are of `ms` or later, as far
+ * as the clock went forward only; 0: none. */
+int history_seq_from(struct history_db *db, enum history_sql at, int64_t ms,
+                     int64_t *ret_seq, struct error *err);
+
 #endif
