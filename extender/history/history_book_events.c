@@ -1,0 +1,200 @@
+/* Events, and refusals, of which there are many of one pod. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/history/history_book_private.h"
+
+enum {
+    REFUSALS_MAX = 65536, /* pods whose last refusal is remembered */
+    FLUSH_MS = 10000,     /* between two times that counts are written */
+    AGAIN_MS = 3600000,   /* for one of before a start to be the same still */
+};
+
+static int write_event(struct history_book *b, enum history_sql which,
+                       const struct event_row *e, struct error *err)
+{
+    const int64_t values[] = {e->seq,     e->at,    e->kind, e->reason,
+                              e->object,  e->node,  e->job,  e->pair,
+                              e->message, e->count, e->last};
+    struct history_row r = history_row(&b->db, which);
+    for (size_t i = 0; i < ARRAY_LEN(values); i++)
+        history_row_int(&r, values[i]);
+    history_row_sum(&r);
+    return history_row_run(&b->db, &r, err);
+}
+
+static int put_event(struct history_book *b, const struct history_event *e,
+                     struct event_row *row, struct error *err)
+{
+    cleanup_free char *message = xstrndup(e->message ? e->message : "",
+                                          HISTORY_MESSAGE_MAX);
+    *row = (struct event_row){.seq = b->newest_event + 1,
+                              .at = e->time_ms,
+                              .kind = e->kind,
+                              .reason = e->reason,
+                              .pair = e->pair,
+                              .count = e->count ? e->count : 1,
+                              .last = e->last_ms};
+    int r = book_name(b, e->object, &row->object, err);
+    if (r == 0)
+        r = book_name(b, e->node, &row->node, err);
+    if (r == 0)
+        r = book_name(b, e->job, &row->job, err);
+    if (r == 0)
+        r = book_name(b, message, &row->message, err);
+    if (r == 0)
+        r = write_event(b, HISTORY_PUT_EVENT, row, err);
+    if (r == 0)
+        b->newest_event++;
+    return r;
+}
+
+/* --- refusals -------------------------------------------------------------- */
+
+/* "3 of 40 nodes" and "4 of 41 nodes" are alike. */
+static uint64_t likeness(const char *text)
+{
+    uint64_t hash = 0;
+    for (const char *p = text; *p;) {
+        size_t size = strcspn(p, "0123456789");
+        hash = hash_mix(hash + 1, hash_bytes(p, size));
+        p += size;
+        p += strspn(p, "0123456789");
+    }
+    return hash;
+}
+
+static void refusal_free(void *value)
+{
+    struct refusal *r = value;
+    free(r->pod);
+    free(r);
+}
+
+void book_forget_refusals(struct history_book *b)
+{
+    strmap_fini_with(&b->refusals, refusal_free);
+    b->refusals = (struct strmap){0};
+}
+
+int book_flush_refusals(struct history_book *b, struct error *err)
+{
+    size_t pos = 0;
+    struct refusal *r;
+    int e = 0;
+    while (e == 0 && (r = strmap_next(&b->refusals, &pos))) {
+        if (r->counted)
+            e = write_event(b, HISTORY_COUNT_EVENT, &r->row, err);
+        r->counted = false;
+    }
+    b->flush_ms = b->now_ms + FLUSH_MS;
+    return e;
+}
+
+void book_forget_refusal(struct history_book *b, const char *pod)
+{
+    struct refusal *r = strmap_remove(&b->refusals, pod);
+    if (r)
+        refusal_free(r);
+}
+
+/* It ends what the pod was refused for; how often is written first. */
+static int end_refusal(struct history_book *b, const char *pod,
+                       struct error *err)
+{
+    struct refusal *r = strmap_get(&b->refusals, pod);
+    int e = r && r->counted ? write_event(b, HISTORY_COUNT_EVENT, &r->row, err)
+                            : 0;
+    book_forget_refusal(b, pod);
+    return e;
+}
+
+static bool count_up(struct refusal *r, const struct history_event *e,
+                     uint64_t like)
+{
+    int64_t last = r->row.last ? r->row.last : r->row.at;
+    if (r->likeness != like && e->time_ms >= last + HISTORY_REFUSALS_MS)
+        return false;
+    r->row.count++;
+    r->row.last = e->time_ms > last ? e->time_ms : last;
+    r->counted = true;
+    return true;
+}
+
+static int on_last_event(sqlite3_stmt *q, void *ctx, struct error *err)
+{
+    struct event_row *row = ctx;
+    int64_t *values[] = {&row->seq,     &row->at,    &row->kind, &row->reason,
+                         &row->object,  &row->node,  &row->job,  &row->pair,
+                         &row->message, &row->count, &row->last};
+    (void)err;
+    for (size_t i = 0; i < ARRAY_LEN(values); i++)
+        *values[i] = sqlite3_column_int64(q, (int)i);
+    return 1;
+}
+
+/* What the pod was refused for last, before a start; row.seq 0: nothing. */
+static int find_refusal(struct history_book *b, const char *pod,
+                        struct refusal *ret, struct error *err)
+{
+    int64_t id = 0;
+    char *message = NULL;
+    int e = history_names_find(&b->db, pod, &id, err);
+    if (e < 0 || id == 0)
+        return e;
+    struct history_row r = history_row(&b->db, HISTORY_EVENTS_OF_OBJECT_DOWN);
+    history_row_bare(&r, b->newest_event);
+    history_row_bare(&r, id);
+    history_row_bare(&r, 1);
+    e = sqldb_each(&b->db.d, r.q, on_last_event, &ret->row, err);
+    int64_t last = ret->row.last ? ret->row.last : ret->row.at;
+    if (e == 0 &&
+        (ret->row.reason != HISTORY_REFUSED || b->now_ms - last > AGAIN_MS))
+        ret->row.seq = 0;
+    if (e == 0 && ret->row.seq)
+        e = history_names_get(&b->db, ret->row.message, &message, err);
+    ret->likeness = message ? likeness(message) : 0;
+    free(message);
+    return e;
+}
+
+static int refused(struct history_book *b, const struct history_event *e,
+                   struct error *err)
+{
+    uint64_t like = likeness(e->message ? e->message : "");
+    struct refusal *known = strmap_get(&b->refusals, e->object);
+    struct refusal found = {0};
+    int r = 0;
+    if (known && count_up(known, e, like))
+        return 0;
+    if (!known)
+        r = find_refusal(b, e->object, &found, err);
+    if (r < 0)
+        return r;
+    if (b->refusals.n >= REFUSALS_MAX) {
+        r = book_flush_refusals(b, err);
+        book_forget_refusals(b);
+    }
+    if (r == 0)
+        r = end_refusal(b, e->object, err);
+    if (r == 0 && !(found.row.seq && count_up(&found, e, like))) {
+        found.likeness = like;
+        r = put_event(b, e, &found.row, err);
+    }
+    if (r < 0)
+        return r;
+    found.pod = xstrdup(e->object);
+    (void)strmap_put(&b->refusals, found.pod, xmemdup(&found, sizeof found));
+    return 0;
+}
+
+int history_book_event(struct history_book *b, const struct history_event *e,
+                       struct error *err)
+{
+    struct event_row row;
+    if (e->reason == HISTORY_REFUSED)
+        return refused(b, e, err);
+    int r = e->kind == HISTORY_POD ? end_refusal(b, e->object, err) : 0;
+    return r == 0 ? put_event(b, e, &row, err) : r;
+}
