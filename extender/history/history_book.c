@@ -13,8 +13,8 @@ enum { DAY_MS = 86400000, DROP_ROWS = 5000, FREE_PAGES = 2000 };
 
 /* --- opening --------------------------------------------------------------- */
 
-/* A new one takes the place of one that is damaged. */
-static int renew(const char *dir, const struct error *why, struct error *err)
+int history_book_renew(const char *dir, const struct error *why,
+                       struct error *err)
 {
     cleanup_free char *path = xasprintf("%s/" HISTORY_FILE DBFILE_FRESH, dir);
     cleanup_free char *aside = NULL;
@@ -55,7 +55,7 @@ int history_book_open(const char *dir, struct history_book **ret_book,
     if (e == -EBADMSG) {
         history_book_close(b);
         b = xcalloc(1, sizeof *b);
-        e = renew(dir, &why, err);
+        e = history_book_renew(dir, &why, err);
         if (e == 0)
             e = open_as_left(dir, b, err);
     }
@@ -155,6 +155,12 @@ bool history_book_has(const struct history_book *b,
     const struct open_place *o = strmap_get(&b->places, p->pod);
     return o && strcmp(o->node_name, p->node) == 0 &&
            o->devices_hash == hash_text(p->devices);
+}
+
+const char *history_book_where(const struct history_book *b, const char *pod)
+{
+    const struct open_place *o = strmap_get(&b->places, pod);
+    return o ? o->node_name : "";
 }
 
 static int write_place(struct history_book *b, enum history_sql which,

@@ -19,6 +19,10 @@ struct history_book;
  * is none of ours, is set aside with a log event "history-damaged". */
 int history_book_open(const char *dir, struct history_book **ret_book,
                       struct error *err);
+/* It was found to be damaged: set it aside and begin a new one.  Nobody has it
+ * open for writing. */
+int history_book_renew(const char *dir, const struct error *why,
+                       struct error *err);
 /* What was not committed is lost. NULL allowed. */
 void history_book_close(struct history_book *b);
 DEFINE_CLEANUP(history_book, struct history_book *, history_book_close)
@@ -56,6 +60,9 @@ int history_book_freed(struct history_book *b, const char *pod, int64_t ms,
 /* Does it have exactly this? */
 bool history_book_has(const struct history_book *b,
                       const struct history_place *p);
+
+/* The node where it has a place; "": it has none. */
+const char *history_book_where(const struct history_book *b, const char *pod);
 
 /* What a node is from now on, when that is news.  `cards` is a JSON array. */
 struct history_node {

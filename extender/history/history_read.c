@@ -79,7 +79,21 @@ int history_read_begin(struct history_reader *r, struct error *err)
 {
     if (r->texts.n > TEXTS_MAX)
         forget_texts(r);
+    r->damaged = false;
     return run(r, HISTORY_BEGIN_READ, err);
+}
+
+bool history_read_was_damaged(const struct history_reader *r)
+{
+    return r->damaged;
+}
+
+int reader_each(struct history_reader *r, sqlite3_stmt *q, sqldb_row_f *visit,
+                void *ctx, struct error *err)
+{
+    int e = sqldb_each(&r->db.d, q, visit, ctx, err);
+    r->damaged |= e == -EBADMSG;
+    return e;
 }
 
 void history_read_end(struct history_reader *r)
@@ -212,7 +226,7 @@ int history_read_events(struct history_reader *r,
     history_row_bare(&row, seq);
     history_row_bare(&row, key);
     history_row_bare(&row, HISTORY_SCAN_MAX);
-    e = sqldb_each(&r->db.d, row.q, on_event, &s, err);
+    e = reader_each(r, row.q, on_event, &s, err);
     if (s.n_given == f->limit || s.n_seen == HISTORY_SCAN_MAX)
         *ret_next = s.last;
     return e;

@@ -21,6 +21,8 @@ DEFINE_CLEANUP(history_reader, struct history_reader *, history_reader_close)
 
 int history_read_begin(struct history_reader *r, struct error *err);
 void history_read_end(struct history_reader *r);
+/* Has anything since history_read_begin() found damage (-EBADMSG)? */
+bool history_read_was_damaged(const struct history_reader *r);
 
 /* --- events ----------------------------------------------------------------- */
 

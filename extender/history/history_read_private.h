@@ -9,8 +9,12 @@
 struct history_reader {
     struct history_db db;
     struct idmap texts; /* by number; never another one's */
+    bool damaged;
 };
 
+/* Visit the rows of a statement, as sqldb_each() does. */
+int reader_each(struct history_reader *r, sqlite3_stmt *q, sqldb_row_f *visit,
+                void *ctx, struct error *err);
 /* The text of a number; "" of 0. */
 int reader_text(struct history_reader *r, int64_t number, const char **ret_text,
                 struct error *err);

@@ -54,7 +54,7 @@ int history_read_places_of_node(struct history_reader *r, const char *node,
         history_row_bare(&row, open ? HISTORY_LEVEL_OPEN : i);
         history_row_bare(&row, open ? -1 : ms - history_level_reach(i));
         history_row_bare(&row, ms);
-        e = sqldb_each(&r->db.d, row.q, on_place, &s, err);
+        e = reader_each(r, row.q, on_place, &s, err);
     }
     return e;
 }
@@ -70,7 +70,7 @@ static int places_of(struct place_scan *s, enum history_sql which,
     struct history_row row = history_row(&r->db, which);
     history_row_bare(&row, id);
     history_row_bare(&row, HISTORY_SCAN_MAX);
-    return sqldb_each(&r->db.d, row.q, on_place, s, err);
+    return reader_each(r, row.q, on_place, s, err);
 }
 
 int history_read_places_of_job(struct history_reader *r, const char *job,
@@ -119,7 +119,7 @@ int history_read_node(struct history_reader *r, const char *node, int64_t ms,
         struct history_row row = history_row(&r->db, HISTORY_NODE_THEN);
         history_row_bare(&row, id);
         history_row_bare(&row, ms);
-        e = sqldb_each(&r->db.d, row.q, on_node, &s, err);
+        e = reader_each(r, row.q, on_node, &s, err);
     }
     if (e < 0)
         return e;
