@@ -1,0 +1,267 @@
+#include "extender/history/history_record.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/history/history_db.h"
+#include "extender/history/history_record_private.h"
+#include "lib/base/jwrite.h"
+
+void record_event(struct record *r, const struct history_event *e)
+{
+    struct history_event now = *e;
+    now.time_ms = r->ms;
+    if (r->result == 0)
+        r->result = history_book_event(r->book, &now, r->err);
+}
+
+/* --- places ---------------------------------------------------------------- */
+
+static void pod_key(const struct demand *d,
+                    char ret_key[HISTORY_OBJECT_MAX + 1])
+{
+    (void)snprintf(ret_key, HISTORY_OBJECT_MAX + 1, "%s/%s", d->namespace,
+                   d->name);
+}
+
+/* The names of devices: their addresses, which people use, else their ids. */
+static void write_devices(struct str *out, const char *key,
+                          char (*ids)[TOPO_ID_MAX + 1],
+                          char (*pci)[PCI_ADDR_TEXT_MAX], size_t n)
+{
+    if (n == 0)
+        return;
+    jwrite_array(out, key);
+    for (size_t i = 0; i < n; i++)
+        jwrite_text(out, NULL, pci && pci[i][0] ? pci[i] : ids[i]);
+    jwrite_end_array(out);
+}
+
+static void write_place(const struct allocation *a, struct str *out)
+{
+    write_devices(out, "cards", a->cards, a->card_pci, a->n_cards);
+    write_devices(out, "gpus", a->gpus, a->gpu_pci, a->n_gpus);
+    write_devices(out, "nics", a->nics, a->nic_pci, a->n_nics);
+    if (a->numa >= 0)
+        jwrite_int(out, "numa", a->numa);
+    jwrite_text(out, "relation", relation_name(a->relation));
+}
+
+static void add_names(struct str *out, const char *what,
+                      char (*ids)[TOPO_ID_MAX + 1],
+                      char (*pci)[PCI_ADDR_TEXT_MAX], size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        str_addf(out, "%s%s", i ? ", " : what,
+                 pci && pci[i][0] ? pci[i] : ids[i]);
+}
+
+static void tell_bound(struct record *r, const struct history_place *p,
+                       const struct allocation *a)
+{
+    cleanup_str struct str text = STR_INIT(HISTORY_MESSAGE_MAX);
+    add_names(&text, "card ", a->cards, a->card_pci, a->n_cards);
+    add_names(&text, "; GPU ", a->gpus, a->gpu_pci, a->n_gpus);
+    add_names(&text, "; NIC ", a->nics, a->nic_pci, a->n_nics);
+    str_addf(&text, "%s%s", text.size ? "; " : "", relation_name(a->relation));
+    record_event(r, &(struct history_event){.kind = HISTORY_POD,
+                                            .reason = HISTORY_BOUND,
+                                            .object = p->pod,
+                                            .node = p->node,
+                                            .job = p->job,
+                                            .pair = p->pair,
+                                            .message = str_text(&text)});
+}
+
+static void record_placed(struct record *r, const struct allocation *a)
+{
+    char pod[HISTORY_OBJECT_MAX + 1], job[HISTORY_OBJECT_MAX + 1];
+    cleanup_str struct str devices = STR_INIT(65536);
+    const struct demand *d = &a->demand;
+    pod_key(d, pod);
+    record_job_key(d, job);
+    write_place(a, &devices);
+    const struct history_place p = {.pod = pod,
+                                    .job = job,
+                                    .node = a->node,
+                                    .pair = *job ? d->pair : -1,
+                                    .role = (uint8_t)d->role,
+                                    .devices = str_text(&devices),
+                                    .since_ms = r->ms};
+    if (r->result < 0 || history_book_has(r->book, &p))
+        return;
+    tell_bound(r, &p, a);
+    if (r->result == 0)
+        r->result = history_book_placed(r->book, &p, r->err);
+}
+
+static void record_freed(struct record *r, const struct allocation *a,
+                         const char *text)
+{
+    char pod[HISTORY_OBJECT_MAX + 1], job[HISTORY_OBJECT_MAX + 1];
+    bool had = false;
+    pod_key(&a->demand, pod);
+    record_job_key(&a->demand, job);
+    if (r->result == 0)
+        r->result = history_book_freed(r->book, pod, r->ms, &had, r->err);
+    if (had)
+        record_event(r,
+                     &(struct history_event){.kind = HISTORY_POD,
+                                             .reason = HISTORY_RELEASED,
+                                             .object = pod,
+                                             .node = a->node,
+                                             .job = job,
+                                             .pair = *job ? a->demand.pair : -1,
+                                             .message = text});
+}
+
+/* --- a change -------------------------------------------------------------- */
+
+static void on_change(void *ctx, const struct allocation *before,
+                      const struct allocation *after)
+{
+    struct record *r = ctx;
+    const struct allocation *was = before && !before->held ? before : NULL;
+    const struct allocation *is = after && !after->held ? after : NULL;
+    record_job_touched(r, after ? after : before);
+    if (was && (!is || strcmp(was->demand.uid, is->demand.uid) != 0))
+        record_freed(r, was, "its place was given back");
+    if (is)
+        record_placed(r, is);
+}
+
+/* What it is has not changed, but perhaps what it has. */
+static bool is_same(const struct node *was, const struct node *is)
+{
+    return was == is || (was->topo == is->topo && was->status == is->status);
+}
+
+/* Both in the order of names. */
+static void compare_nodes(struct record *r)
+{
+    const struct snapshot *a = r->before, *b = r->after;
+    for (size_t i = 0, k = 0; i < a->n_nodes || k < b->n_nodes;) {
+        const struct node *was = i < a->n_nodes ? snapshot_node(a, i) : NULL;
+        const struct node *is = k < b->n_nodes ? snapshot_node(b, k) : NULL;
+        int order = !was ? 1 : !is ? -1 : strcmp(was->name, is->name);
+        if (order < 0)
+            record_node_gone(r, was->name);
+        else if (order > 0 || !is_same(was, is))
+            record_node(r, is);
+        i += order <= 0;
+        k += order >= 0;
+    }
+}
+
+/* Of most changes all pages but one are the same. */
+static void record_nodes(struct record *r)
+{
+    const struct snapshot *a = r->before, *b = r->after;
+    if (a->roster != b->roster) {
+        compare_nodes(r);
+        return;
+    }
+    for (size_t page = 0; page < b->n_pages; page++)
+        for (size_t i = page * SNAPSHOT_PAGE;
+             a->pages[page] != b->pages[page] && i < b->n_nodes &&
+             i < (page + 1) * SNAPSHOT_PAGE;
+             i++)
+            if (!is_same(snapshot_node(a, i), snapshot_node(b, i)))
+                record_node(r, snapshot_node(b, i));
+}
+
+int history_record_change(struct history_book *b, const struct snapshot *before,
+                          const struct snapshot *after, int64_t ms,
+                          struct error *err)
+{
+    struct record r = {
+        .book = b, .before = before, .after = after, .ms = ms, .err = err};
+    record_nodes(&r);
+    alloc_index_diff(before->allocations, after->allocations, on_change, &r);
+    record_jobs(&r);
+    record_jobs_fini(&r);
+    return r.result;
+}
+
+/* --- a start --------------------------------------------------------------- */
+
+/* What the book has and the snapshot has not. */
+struct missing {
+    const struct snapshot *s;
+    char **names; /* of nodes; or of pods and, after each, its node */
+    size_t n, cap;
+};
+
+static void missing_add(struct missing *m, const char *name)
+{
+    m->names = xgrow(m->names, m->n, &m->cap, sizeof *m->names);
+    m->names[m->n++] = xstrdup(name);
+}
+
+static void missing_fini(struct missing *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        free(m->names[i]);
+    free(m->names);
+}
+
+static void look_for_pod(void *ctx, const char *pod, const char *node)
+{
+    struct missing *m = ctx;
+    const char *slash = strchr(pod, '/');
+    cleanup_free char *namespace = xstrndup(pod, (size_t)(slash - pod));
+    const struct allocation *a = alloc_index_find(m->s->allocations, namespace,
+                                                  slash + 1);
+    if (a && !a->held)
+        return;
+    missing_add(m, pod);
+    missing_add(m, node);
+}
+
+static void look_for_node(void *ctx, const struct history_node *n)
+{
+    struct missing *m = ctx;
+    if (n->status != HISTORY_NODE_GONE_STATUS &&
+        snapshot_find(m->s, n->node, strlen(n->node)) == NODE_NONE)
+        missing_add(m, n->node);
+}
+
+static void record_missing(struct record *r)
+{
+    struct missing pods = {.s = r->after}, nodes = {.s = r->after};
+    history_book_each_place(r->book, look_for_pod, &pods);
+    history_book_each_node(r->book, look_for_node, &nodes);
+    for (size_t i = 0; i + 1 < pods.n && r->result == 0; i += 2) {
+        bool had;
+        r->result = history_book_freed(r->book, pods.names[i], r->ms, &had,
+                                       r->err);
+        record_event(r, &(struct history_event){
+                            .kind = HISTORY_POD,
+                            .reason = HISTORY_RELEASED,
+                            .object = pods.names[i],
+                            .node = pods.names[i + 1],
+                            .pair = -1,
+                            .message = "its place was given back before this "
+                                       "start, or while nothing was recorded"});
+    }
+    for (size_t i = 0; i < nodes.n; i++)
+        record_node_gone(r, nodes.names[i]);
+    missing_fini(&pods);
+    missing_fini(&nodes);
+}
+
+int history_record_all(struct history_book *b, const struct snapshot *s,
+                       int64_t ms, struct error *err)
+{
+    struct record r = {.book = b, .after = s, .ms = ms, .err = err};
+    size_t n;
+    cleanup_free const struct allocation **all =
+        alloc_index_list(s->allocations, &n);
+    record_missing(&r);
+    for (size_t i = 0; i < s->n_nodes; i++)
+        record_node(&r, snapshot_node(s, i));
+    for (size_t i = 0; i < n; i++)
+        if (!all[i]->held)
+            record_placed(&r, all[i]);
+    return r.result;
+}
