@@ -1,0 +1,98 @@
+/* Pods that were applied: how they fare. */
+#include <string.h>
+
+#include "extender/history/history_record_private.h"
+
+static void tell(struct record *r, const struct applied_pod *p,
+                 enum history_reason reason, const char *text)
+{
+    char pod[HISTORY_OBJECT_MAX + 1], job[HISTORY_OBJECT_MAX + 1];
+    (void)snprintf(pod, sizeof pod, "%s/%s", p->namespace, p->name);
+    record_job_key(&p->demand, job);
+    record_event(
+        r, &(struct history_event){.kind = HISTORY_POD,
+                                   .reason = reason,
+                                   .object = pod,
+                                   .node = history_book_where(r->book, pod),
+                                   .job = job,
+                                   .pair = *job ? p->demand.pair : -1,
+                                   .message = text});
+}
+
+/* "Reason: message", or what there is of it. */
+static void tell_status(struct record *r, const struct applied_pod *p,
+                        enum history_reason reason, const struct pod_status *s)
+{
+    char text[APPLIED_REASON_MAX + APPLIED_MESSAGE_MAX + 3];
+    (void)snprintf(text, sizeof text, "%s%s%s", s->reason,
+                   s->reason[0] && s->message[0] ? ": " : "", s->message);
+    tell(r, p, reason, text);
+}
+
+static void compare_ends(struct record *r, const struct applied_pod *was,
+                         const struct applied_pod *is)
+{
+    bool over = was && was->ended != POD_STATE_PENDING;
+    if (!over && is->ended != POD_STATE_PENDING)
+        tell_status(r, is,
+                    is->ended == POD_STATE_FAILED ? HISTORY_FAILED
+                                                  : HISTORY_ENDED,
+                    is->end ? is->end : is->status);
+}
+
+static void compare_statuses(struct record *r, const struct applied_pod *was,
+                             const struct applied_pod *is)
+{
+    const struct pod_status *old = was ? was->status : NULL;
+    const struct pod_status *now = is->status;
+    if (old == now || (old && pod_status_equal(old, now)))
+        return;
+    if (now->state == POD_STATE_PENDING && now->reason[0])
+        tell_status(r, is, HISTORY_REFUSED, now);
+    else if (now->ready && !(old && old->ready))
+        tell_status(r, is, HISTORY_STARTED, now);
+    else if (!now->ready && old && old->ready && !is->deleting &&
+             is->ended == POD_STATE_PENDING)
+        tell_status(r, is, HISTORY_STOPPED, now);
+}
+
+static void compare(struct record *r, const struct applied_pod *was,
+                    const struct applied_pod *is)
+{
+    if (was && is && strcmp(was->uid, is->uid) != 0) {
+        compare(r, was, NULL);
+        was = NULL;
+    }
+    if (is) {
+        compare_statuses(r, was, is);
+        compare_ends(r, was, is);
+    } else if (was->ended == POD_STATE_PENDING) {
+        tell(r, was, HISTORY_ENDED, "it was deleted");
+    }
+}
+
+static int compare_names(const struct applied_pod *a,
+                         const struct applied_pod *b)
+{
+    int order = strcmp(a->namespace, b->namespace);
+    return order ? order : strcmp(a->name, b->name);
+}
+
+int history_record_pods(struct history_book *b, const struct pod_set *before,
+                        const struct pod_set *after, int64_t ms,
+                        struct error *err)
+{
+    struct record r = {.book = b, .ms = ms, .err = err};
+    for (size_t i = 0, k = 0; i < before->n_pods || k < after->n_pods;) {
+        const struct applied_pod *was = i < before->n_pods ? before->pods[i]
+                                                           : NULL;
+        const struct applied_pod *is = k < after->n_pods ? after->pods[k]
+                                                         : NULL;
+        int order = !was ? 1 : !is ? -1 : compare_names(was, is);
+        if (was != is)
+            compare(&r, order <= 0 ? was : NULL, order >= 0 ? is : NULL);
+        i += order <= 0;
+        k += order >= 0;
+    }
+    return r.result;
+}
