@@ -1,0 +1,282 @@
+/* The thread that writes. */
+#include <errno.h>
+#include <string.h>
+
+#include "extender/history/history_private.h"
+#include "extender/history/history_record.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
+#include "lib/io/rfc3339.h"
+#include "lib/io/thread_name.h"
+
+enum {
+    LOOK_MS = 60000, /* between two looks at the age and the size */
+    DAY_MS = 86400000,
+    HALF = HISTORY_QUEUE_MAX / 2, /* events that are not left to wait */
+};
+#define MIB (INT64_C(1) << 20)
+
+/* --- failures -------------------------------------------------------------- */
+
+static void note_writes(struct history *h, const struct error *trouble)
+{
+    pthread_mutex_lock(&h->lock);
+    bool wrote = h->state.writes;
+    h->state.writes = !trouble;
+    pthread_mutex_unlock(&h->lock);
+    if (wrote && trouble)
+        log_event(LOG_ERROR, "history-fails", "error", trouble->text, NULL);
+    else if (!wrote && !trouble)
+        log_event(LOG_INFO, "history-works", NULL);
+}
+
+/* What was not committed is lost, and what is remembered of the file with it:
+ * it is opened again, and compared with what is so then. */
+static void give_up(struct history *h, const struct error *why, size_t n_lost)
+{
+    struct error err = {0};
+    history_book_close(h->book);
+    h->book = NULL;
+    snapshot_unref(h->base);
+    h->base = NULL;
+    h->again_ms = clock_ms() + HISTORY_AGAIN_MS;
+    pthread_mutex_lock(&h->lock);
+    h->state.lost += n_lost;
+    pthread_mutex_unlock(&h->lock);
+    note_writes(h, why);
+    if (why->code != EBADMSG)
+        return;
+    if (history_book_renew(h->dir, why, &err) < 0) {
+        log_event(LOG_ERROR, "history-fails", "error", err.text, NULL);
+        return;
+    }
+    h->again_ms = 0;
+    atomic_fetch_add(&h->generation, 1);
+}
+
+/* False: it cannot be written now. */
+static bool have_book(struct history *h)
+{
+    struct error err = {0};
+    if (!h->book && clock_ms() >= h->again_ms &&
+        history_book_open(h->dir, &h->book, &err) < 0)
+        give_up(h, &err, 0);
+    if (h->book && atomic_exchange(&h->suspect, false)) {
+        (void)error_set(&err, EBADMSG, "history: a question found damage");
+        give_up(h, &err, 0);
+        return have_book(h);
+    }
+    if (!h->book || h->checked)
+        return h->book;
+    h->checked = true;
+    if (history_book_check(h->book, &err) == 0)
+        return true;
+    give_up(h, &err, 0);
+    return have_book(h);
+}
+
+/* --- what came ------------------------------------------------------------- */
+
+static int take_snapshot(struct history *h, const struct history_item *item,
+                         struct error *err)
+{
+    int r = 0;
+    if (h->base)
+        r = history_record_change(h->book, h->base, item->snapshot, item->ms,
+                                  err);
+    else if (!h->config.is_ready || h->config.is_ready(h->config.ctx))
+        r = history_record_all(h->book, item->snapshot, item->ms, err);
+    else
+        return 0;
+    if (r < 0)
+        return r;
+    snapshot_unref(h->base);
+    h->base = snapshot_ref(item->snapshot);
+    return 0;
+}
+
+/* The first set is what an earlier run has told of. */
+static int take_pods(struct history *h, const struct history_item *item,
+                     struct error *err)
+{
+    int r = h->base_pods ? history_record_pods(h->book, h->base_pods,
+                                               item->pods, item->ms, err)
+                         : 0;
+    pod_set_unref(h->base_pods);
+    h->base_pods = pod_set_ref(item->pods);
+    return r;
+}
+
+/* A failure may have passed over the snapshot that there is now. */
+static int take_now(struct history *h, struct error *err)
+{
+    const struct history_item now = {
+        .ms = history_now_ms(), .snapshot = writer_snapshot(h->config.writer)};
+    int r = take_snapshot(h, &now, err);
+    snapshot_unref(now.snapshot);
+    return r;
+}
+
+static int take_items(struct history *h, const struct history_item *items,
+                      struct error *err)
+{
+    int r = history_book_begin(h->book, history_now_ms(), err);
+    for (const struct history_item *i = items; i && r == 0; i = i->next) {
+        if (i->snapshot)
+            r = take_snapshot(h, i, err);
+        else if (i->pods)
+            r = take_pods(h, i, err);
+        else
+            r = history_book_event(h->book, &i->event, err);
+    }
+    if (r == 0 && !h->base)
+        r = take_now(h, err);
+    return r == 0 ? history_book_commit(h->book, err) : r;
+}
+
+static void tell_followers(struct history *h)
+{
+    hold_lock(&h->follow_lock);
+    for (struct history_follower *f = h->followers; f; f = f->next)
+        f->news(f);
+}
+
+static void note_state(struct history *h)
+{
+    struct error ignored;
+    int64_t bytes = 0, oldest_ms = 0;
+    uint64_t newest = history_book_newest(h->book);
+    /* shown as far as they can be had */
+    (void)history_book_size(h->book, &bytes, &ignored);
+    (void)history_book_oldest(h->book, &oldest_ms, &ignored);
+    pthread_mutex_lock(&h->lock);
+    bool news = newest != h->state.newest;
+    h->state.newest = newest;
+    h->state.bytes = bytes;
+    h->state.commits++;
+    h->state.oldest_ms = oldest_ms;
+    pthread_mutex_unlock(&h->lock);
+    if (news)
+        tell_followers(h);
+}
+
+static void write_items(struct history *h, const struct history_item *items)
+{
+    struct error err = {0};
+    size_t n = 0;
+    for (const struct history_item *i = items; i; i = i->next)
+        n++;
+    if (!have_book(h)) {
+        pthread_mutex_lock(&h->lock);
+        h->state.lost += n;
+        pthread_mutex_unlock(&h->lock);
+        return;
+    }
+    if (n == 0 && h->base)
+        return;
+    if (take_items(h, items, &err) < 0) {
+        give_up(h, &err, n);
+        return;
+    }
+    note_writes(h, NULL);
+    note_state(h);
+}
+
+/* --- what is old ----------------------------------------------------------- */
+
+static void note_full(struct history *h, int64_t before_ms)
+{
+    char mib[24], before[RFC3339_SIZE];
+    pthread_mutex_lock(&h->lock);
+    bool said = h->state.full;
+    h->state.full = true;
+    pthread_mutex_unlock(&h->lock);
+    if (said)
+        return;
+    (void)snprintf(mib, sizeof mib, "%lld", (long long)h->config.mib);
+    rfc3339_format(before_ms, before);
+    log_event(LOG_WARN, "history-full", "mib", mib, "oldest", before, "text",
+              "the oldest goes from now on, before its days are over", NULL);
+}
+
+static int look_at_size(struct history *h, struct error *err)
+{
+    int64_t bytes, cut_ms;
+    int r = history_book_size(h->book, &bytes, err);
+    if (r < 0 || bytes <= h->config.mib * MIB)
+        return r;
+    r = history_book_sixteenth(h->book, &cut_ms, err);
+    if (r < 0 || cut_ms <= h->drop_ms)
+        return r;
+    h->drop_ms = cut_ms;
+    note_full(h, cut_ms);
+    return 0;
+}
+
+/* One part; true: there is more to do. */
+static bool drop_old(struct history *h)
+{
+    struct error err = {0};
+    bool more = false;
+    if (!h->book)
+        return false;
+    int r = 0;
+    if (h->drop_ms == 0 && clock_ms() >= h->look_ms) {
+        h->look_ms = clock_ms() + LOOK_MS;
+        h->drop_ms = history_now_ms() - h->config.days * DAY_MS;
+        r = look_at_size(h, &err);
+    }
+    if (r == 0 && h->drop_ms)
+        r = history_book_drop(h->book, h->drop_ms, &more, &err);
+    if (r < 0)
+        give_up(h, &err, 0);
+    if (!more)
+        h->drop_ms = 0;
+    return more;
+}
+
+/* --- the thread ------------------------------------------------------------ */
+
+/* Until there is something to do, and for a while then: what comes in one after
+ * the other is committed together.  False: it is to end, and nothing waits. */
+static bool wait_for_items(struct history *h, bool at_once,
+                           struct history_item **ret_items)
+{
+    int64_t look_ms = h->book ? h->look_ms : h->again_ms;
+    hold_lock(&h->lock);
+    h->busy = false;
+    while (!at_once && !h->first && !h->stopping && !h->hurry) {
+        pthread_cond_broadcast(&h->idle);
+        h->waiting = true;
+        if (!clock_wait(&h->wake, &h->lock, look_ms))
+            break;
+    }
+    h->waiting = false;
+    int64_t due_ms = clock_ms() + HISTORY_COMMIT_MS;
+    while (!at_once && h->first && !h->stopping && !h->hurry &&
+           h->n_events < HALF && clock_wait(&h->wake, &h->lock, due_ms))
+        ;
+    bool more = h->first || !h->stopping;
+    *ret_items = h->first;
+    h->first = NULL;
+    h->last = &h->first;
+    h->newest = h->newest_pods = NULL;
+    h->n_snapshots = h->n_sets = h->n_events = 0;
+    h->busy = true;
+    h->hurry = false;
+    return more;
+}
+
+void *history_write_thread(void *ctx)
+{
+    struct history *h = ctx;
+    struct history_item *items;
+    bool at_once = true; /* the file is to be read, whole */
+    thread_name("history", NULL);
+    while (wait_for_items(h, at_once, &items)) {
+        write_items(h, items);
+        history_items_free(items);
+        at_once = drop_old(h);
+    }
+    return NULL;
+}
