@@ -138,6 +138,21 @@ static const struct metric_family families[APP_METRICS_COUNT] = {
     [APP_STREAM_BYTES] = FAMILY(COUNTER, "biga_stream_bytes_total",
                                 "Bytes of such streams, by where they went.",
                                 "way"),
+    [APP_HISTORY_BYTES] = FAMILY(GAUGE, "biga_history_bytes",
+                                 "What the history takes of its file."),
+    [APP_HISTORY_OLDEST] =
+        FAMILY(GAUGE, "biga_history_oldest_seconds",
+               "When the oldest event that is remembered was, as Unix time."),
+    [APP_HISTORY_LOST] =
+        FAMILY(COUNTER, "biga_history_lost_total",
+               "Events and changes that were too many to be written, or could "
+               "not be."),
+    [APP_HISTORY_FULL] =
+        FAMILY(GAUGE, "biga_history_full",
+               "1 when the oldest goes before its days are over, else 0."),
+    [APP_HISTORY_WRITABLE] =
+        FAMILY(GAUGE, "biga_history_writable",
+               "1 when the last commit of the history succeeded, else 0."),
 };
 
 struct metrics *app_metrics_create(void)

@@ -49,6 +49,11 @@ enum app_metric {
     APP_STREAMS_TOTAL, /* kind, result: joined, left, refused, away, late,
                         * full, failed, stopped */
     APP_STREAM_BYTES,  /* way: to-client, to-node */
+    APP_HISTORY_BYTES,
+    APP_HISTORY_OLDEST, /* event, in seconds since 1970 */
+    APP_HISTORY_LOST,
+    APP_HISTORY_FULL,     /* 1 or 0 */
+    APP_HISTORY_WRITABLE, /* the same */
     APP_METRICS_COUNT
 };
 struct metrics *app_metrics_create(void);

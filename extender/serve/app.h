@@ -9,6 +9,7 @@
 #include "extender/achieved/achieved_book.h"
 #include "extender/admit/listener.h"
 #include "extender/app/app_metrics.h"
+#include "extender/history/history.h"
 #include "extender/keep/writer.h"
 #include "extender/pods/pod_source.h"
 #include "lib/http/httpd.h"
@@ -27,6 +28,7 @@ struct app {
     struct pod_source source;        /* of pods */
     struct achieved_book *achieved;  /* what nodes say that pods have */
     struct relay *relay;             /* of streams; NULL: in a cluster */
+    struct history *history;         /* NULL: none is kept */
     struct tls *tls;                 /* NULL: plain HTTP */
     uint64_t instance; /* another one after each start; in ETags */
     atomic_bool ready; /* the first snapshot is up; /readyz */

@@ -92,6 +92,19 @@ static void gauge_tls(struct app *app)
     metrics_set(m, APP_TLS_READS, &refused, (int64_t)n_refused);
 }
 
+static void gauge_history(struct app *app)
+{
+    struct metrics *m = app->listener.metrics;
+    if (!app->history)
+        return;
+    struct history_state state = history_state(app->history);
+    metrics_set(m, APP_HISTORY_BYTES, NULL, state.bytes);
+    metrics_set(m, APP_HISTORY_OLDEST, NULL, state.oldest_ms / 1000);
+    metrics_set(m, APP_HISTORY_LOST, NULL, (int64_t)state.lost);
+    metrics_set(m, APP_HISTORY_FULL, NULL, state.full);
+    metrics_set(m, APP_HISTORY_WRITABLE, NULL, state.writes);
+}
+
 void on_metrics(struct httpd_request *rq, void *ctx)
 {
     struct app *app = ctx;
@@ -102,6 +115,7 @@ void on_metrics(struct httpd_request *rq, void *ctx)
     gauge_tls(app);
     if (app->relay)
         relay_gauge(app->relay);
+    gauge_history(app);
     pod_source_tell(&app->source, gauge, s);
     metrics_write(app->listener.metrics, httpd_reply(rq));
     httpd_content_type(rq, METRICS_CONTENT_TYPE);
