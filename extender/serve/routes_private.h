@@ -3,6 +3,7 @@
 #ifndef BIGA_EXTENDER_SERVE_ROUTES_PRIVATE_H
 #define BIGA_EXTENDER_SERVE_ROUTES_PRIVATE_H
 
+#include "extender/history/history_query.h"
 #include "extender/serve/app.h"
 #include "lib/http/httpd.h"
 
@@ -41,6 +42,13 @@ void on_job(struct httpd_request *rq, void *ctx);
 void on_job_maps(struct httpd_request *rq, void *ctx);
 void on_metrics(struct httpd_request *rq, void *ctx); /* GET /metrics */
 void on_policy(struct httpd_request *rq, void *ctx);  /* GET /v1/policy */
+/* What was: GET /v1/events, /v1/history/KIND/…, /v1/topology?at= */
+void on_events(struct httpd_request *rq, void *ctx);
+void on_history(struct httpd_request *rq, void *ctx);
+void on_topology_then(struct httpd_request *rq, void *ctx);
+/* GET /v1/events?follow=true */
+void follow_events(struct httpd_request *rq, struct app *app,
+                   const struct history_query *query);
 /* DELETE of the allocation of a pod: namespace, name. */
 void handle_release(struct httpd_request *rq, void *ctx);
 

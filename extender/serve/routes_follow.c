@@ -1,0 +1,163 @@
+/* Events as they come: server-sent events. */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/history/history.h"
+#include "extender/serve/routes_private.h"
+#include "lib/http/httpd_stream.h"
+
+enum {
+    WAITING_MAX = 256 << 10, /* bytes, of a client that is slow */
+    PAGE = 100,              /* events that are read at once */
+};
+
+/* One client.  It is read for on the history's reading thread alone, whenever
+ * there is news or room, and goes there when the client has gone. */
+struct follow {
+    struct history_question question; /* first */
+    struct history_follower follower;
+    struct history *history;
+    struct httpd_stream *stream;
+    struct history_query query;
+    uint64_t last; /* event that was sent, or passed over */
+    bool full;     /* the client is slow: wait for room */
+    bool gone;
+
+    pthread_mutex_t lock; /* guards what follows */
+    bool asking, again;
+};
+
+/* Any thread.  When there is no room for the question, the next news asks. */
+static void ask(struct follow *f)
+{
+    hold_lock(&f->lock);
+    f->again = f->asking;
+    if (!f->asking)
+        f->asking = history_ask(f->history, &f->question) == 0;
+}
+
+static void on_news(struct history_follower *follower)
+{
+    ask((struct follow *)((char *)follower -
+                          offsetof(struct follow, follower)));
+}
+
+static void on_changed(void *ctx)
+{
+    ask(ctx);
+}
+
+/* Nobody calls it any more when this frees it. */
+static void follow_end(struct follow *f, bool whole)
+{
+    history_unfollow(f->history, &f->follower);
+    if (whole)
+        httpd_stream_end(f->stream);
+    else
+        httpd_stream_break(f->stream);
+    (void)pthread_mutex_destroy(&f->lock);
+    free(f);
+}
+
+static void send_event(void *ctx, const struct history_event *e)
+{
+    struct follow *f = ctx;
+    cleanup_str struct str text = STR_INIT(65536);
+    if (f->full || f->gone)
+        return;
+    str_addf(&text, "id: %" PRIu64 "\ndata:", e->seq);
+    history_event_write(e, &text);
+    str_add(&text, "\n\n");
+    int r = httpd_stream_write(f->stream, text.data, text.size);
+    f->full = r == -EAGAIN;
+    f->gone = r == -EPIPE;
+    if (r == 0 || r == -EMSGSIZE)
+        f->last = e->seq;
+}
+
+static int send_new(struct follow *f, struct history_reader *r,
+                    struct error *err)
+{
+    struct history_filter filter = history_query_filter(&f->query);
+    uint64_t newest = history_state(f->history).newest, next = 0;
+    int e = 0;
+    filter.limit = PAGE;
+    f->full = false;
+    do {
+        filter.after = next > f->last ? next : f->last;
+        e = history_read_events(r, &filter, send_event, f, &next, err);
+    } while (e == 0 && next && !f->full && !f->gone);
+    if (e == 0 && !f->full && newest > f->last)
+        f->last = newest;
+    return e;
+}
+
+static void answer(struct history_question *q, struct history_reader *r)
+{
+    struct follow *f = (struct follow *)q;
+    int e = r ? send_new(f, r, &q->error) : -q->error.code;
+    if (e < 0 || f->gone || httpd_stream_gone(f->stream)) {
+        follow_end(f, e == 0);
+        return;
+    }
+    pthread_mutex_lock(&f->lock);
+    f->asking = f->again && history_ask(f->history, q) == 0;
+    f->again = false;
+    pthread_mutex_unlock(&f->lock);
+}
+
+/* Behind the event that the client had last, from a time on, or from now on. */
+static bool take_start(struct httpd_request *rq, struct app *app,
+                       const struct history_query *query, uint64_t *ret_last)
+{
+    const char *last = httpd_header(rq, "Last-Event-ID");
+    const struct history_query_texts t = {.after = last};
+    struct history_query from;
+    struct error err = {0};
+    if (query->filter.newest_first || query->filter.until_ms) {
+        httpd_fail(rq, 400,
+                   "follow: has no end, so until and order=desc "
+                   "cannot be combined with it");
+        return false;
+    }
+    if (last && history_query_parse(&t, &from, &err) < 0) {
+        httpd_fail(rq, 400, "Last-Event-ID: is \"%.40s\", must be a number",
+                   last);
+        return false;
+    }
+    *ret_last = last ? from.filter.after
+                : query->filter.after || query->filter.since_ms
+                    ? query->filter.after
+                    : history_state(app->history).newest;
+    return true;
+}
+
+void follow_events(struct httpd_request *rq, struct app *app,
+                   const struct history_query *query)
+{
+    struct follow *f = xcalloc(1, sizeof *f);
+    f->question.answer = answer;
+    f->follower.news = on_news;
+    f->history = app->history;
+    f->query = *query;
+    (void)pthread_mutex_init(&f->lock, NULL); /* cannot fail on Linux */
+    if (take_start(rq, app, query, &f->last)) {
+        httpd_content_type(rq, "text/event-stream");
+        httpd_set_header(rq, "Cache-Control", "no-cache");
+        f->asking = true; /* `changed` may come before all is set */
+        f->stream = httpd_stream_begin(rq, WAITING_MAX, on_changed, f);
+    }
+    if (!f->stream) {
+        (void)pthread_mutex_destroy(&f->lock);
+        free(f);
+        return;
+    }
+    history_follow(f->history, &f->follower);
+    pthread_mutex_lock(&f->lock);
+    f->asking = false;
+    pthread_mutex_unlock(&f->lock);
+    ask(f);
+}
