@@ -284,6 +284,10 @@ static void on_topology(struct httpd_request *rq, void *ctx)
     static const char *const params[] = {"continue", "limit", "node", NULL};
     const char *only = httpd_query(rq, "node");
     struct list list;
+    if (httpd_query(rq, "at")) {
+        on_topology_then(rq, ctx);
+        return;
+    }
     if (!httpd_query_only(rq, params))
         return;
     if (only) {
@@ -443,6 +447,9 @@ const struct httpd_route read_routes[] = {
     {HTTPD_GET, "/v1/jobs", on_jobs, 0, "jobs"},
     {HTTPD_GET, "/v1/jobs/:/:", on_job, 0, "job"},
     {HTTPD_GET, "/v1/jobs/:/:/maps", on_job_maps, 0, "job-maps"},
+    {HTTPD_GET, "/v1/events", on_events, 0, "events"},
+    {HTTPD_GET, "/v1/history/:/:", on_history, 0, "history"},
+    {HTTPD_GET, "/v1/history/:/:/:", on_history, 0, "history"},
     {HTTPD_GET, "/metrics", on_metrics, 0, "metrics"},
     {HTTPD_GET, "/healthz", on_healthz, 0, "healthz"},
     {HTTPD_GET, "/readyz", on_readyz, 0, "readyz"},
