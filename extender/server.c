@@ -47,6 +47,10 @@ struct server {
     struct cluster *cluster;
     struct kube_config *kube; /* of the cluster */
     struct achieved_watch *achieved;
+    /* of a cluster: does the writer know all that was listed? */
+    bool asked_known;
+    struct writer_op knowing;
+    atomic_bool known;
 };
 
 enum { RELOAD_MS = 1000 };
@@ -293,6 +297,66 @@ static int start_achieved(struct server *s, struct error *err)
     return achieved_watch_start(&c, &s->achieved, err);
 }
 
+enum { HISTORY_DAYS = 30, HISTORY_MIB = 1024 };
+
+static void note_known(struct writer_op *op)
+{
+    struct server *s = op->ctx;
+    atomic_store(&s->known, true);
+}
+
+static void nothing(void *ctx)
+{
+    (void)ctx;
+}
+
+/* Nothing that is not known yet counts as gone: the writer has done all that
+ * was listed once it does what is posted then.  On the history's thread. */
+static bool is_all_known(void *ctx)
+{
+    struct server *s = ctx;
+    if (!s->cluster || atomic_load(&s->known))
+        return true;
+    if (!s->asked_known && cluster_is_synced(s->cluster)) {
+        s->asked_known = true;
+        s->knowing = (struct writer_op){
+            .kind = WRITER_CALL, .call = nothing, .done = note_known};
+        s->knowing.ctx = s;
+        writer_post(s->app.writer, &s->knowing);
+    }
+    return false;
+}
+
+static int start_history(struct server *s, const struct server_config *config,
+                         struct error *err)
+{
+    const char *dir = config->history_dir;
+    cleanup_free char *below = NULL;
+    if (dir && !*dir)
+        dir = NULL;
+    if (!dir && config->state_dir && config->store == STORE_SQLITE)
+        dir = below = xasprintf("%s/history", config->state_dir);
+    if (!dir)
+        return 0;
+    const struct history_config c = {
+        .dir = dir,
+        .days = config->history_days ? config->history_days : HISTORY_DAYS,
+        .mib = config->history_mib ? config->history_mib : HISTORY_MIB,
+        .writer = s->app.writer,
+        .applied = s->embedded ? s->embedded->store.applied : NULL,
+        .is_ready = is_all_known,
+        .ctx = s,
+    };
+    return history_start(&c, &s->app.history, err);
+}
+
+static int start_watches(struct server *s, const struct server_config *config,
+                         struct error *err)
+{
+    int r = start_achieved(s, err);
+    return r == 0 ? start_history(s, config, err) : r;
+}
+
 int server_start(const struct server_config *config, struct server **ret,
                  struct error *err)
 {
@@ -346,7 +410,7 @@ int server_start(const struct server_config *config, struct server **ret,
     if (r == 0)
         r = start_embedded(s, err);
     if (r == 0)
-        r = start_achieved(s, err);
+        r = start_watches(s, config, err);
     if (r == 0)
         r = start_listeners(s, config, connections, err);
     if (r == 0)
@@ -371,6 +435,7 @@ void server_stop(struct server *s)
         httpd_stop(s->listeners[i]);
     relay_stop(s->app.relay);
     reload_stop(s->reload);
+    history_stop(s->app.history);
     achieved_watch_stop(s->achieved);
     cluster_stop(s->cluster);
     kube_config_destroy(s->kube);
@@ -382,6 +447,7 @@ void server_stop(struct server *s)
     pending_demands_destroy(s->app.demands);
     achieved_book_destroy(s->app.achieved);
     embedded_destroy(s->embedded);
+    history_destroy(s->app.history);
     plans_destroy(s->app.plans);
     guard_fini(&s->guard);
     metrics_destroy(s->app.listener.metrics);

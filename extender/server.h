@@ -35,6 +35,8 @@ struct server_config {
     const char *policy;          /* file; NULL: no policy */
     const char *fabric;          /* files, comma-separated, or NULL */
     const char *fabric_labels;   /* of fabric_labels_parse, or NULL */
+    const char *history_dir;     /* NULL: below state_dir, if there is one */
+    int64_t history_days, history_mib; /* 0: the defaults */
     int64_t max_candidates;
     int64_t fresh_ms, sweep_ms;
     int64_t lease_ms;    /* 0: the default */

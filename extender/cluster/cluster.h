@@ -73,6 +73,9 @@ struct pod_source cluster_source(struct cluster *c);
 /* Of such a source alone. */
 struct cluster *cluster_of(const struct pod_source *source);
 
+/* Everything listed at least once: filter can be answered.  What was listed is
+ * on its way to the writer, at least. */
+bool cluster_is_synced(const struct cluster *c);
 /* How its pods fare (cluster_ps.h); lives as long. */
 struct cluster_ps *cluster_ps_of(struct cluster *c);
 /* What is known of claims; NULL without `claims`. Lives as long. */

@@ -80,8 +80,6 @@ struct cluster {
 
 /* Synced and leading; else false, with the reason. */
 bool cluster_is_ready(struct cluster *c, struct str *why);
-/* Everything listed at least once: filter can be answered. */
-bool cluster_is_synced(const struct cluster *c);
 /* May this replica bind?  `ret_leader` is who may, as far as we know. */
 bool cluster_leads(struct cluster *c, char ret_leader[POD_SOURCE_LEADER_MAX]);
 /* An Event about a pod, if this replica leads and Events are written.  ctx is
