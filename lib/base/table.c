@@ -95,6 +95,24 @@ static const char *cell_next(const char *cell)
     return cell + 1 + strlen(cell + 1) + 1;
 }
 
+void table_widen(struct table *t, const struct table *like)
+{
+    for (size_t i = 0; i < t->n_columns; i++)
+        if (like->widths[i] > t->widths[i])
+            t->widths[i] = like->widths[i];
+}
+
+const char **table_texts(const struct table *t)
+{
+    const char **texts = xcalloc(t->n_cells + 1, sizeof *texts);
+    const char *cell = str_text(&t->cells);
+    for (size_t i = 0; i < t->n_cells; i++) {
+        texts[i] = t->cells.overflow ? "" : cell + 1;
+        cell = t->cells.overflow ? cell : cell_next(cell);
+    }
+    return texts;
+}
+
 struct row {
     const char *cells; /* the first, with the others behind it */
     size_t size, number;
@@ -152,9 +170,11 @@ static void line_add(struct line *l, enum table_style style, const char *text)
     size_t width = text_width(text), widest = l->table->widths[l->column];
     size_t room = widest > width ? widest - width : 0;
     bool right = l->table->columns[l->column].right;
-    pad(l->out, l->owed + (right ? room : 0));
-    text_render(text, style, l->coloured, l->out);
-    l->owed = GAP + (right ? 0 : room);
+    if (!l->table->hidden[l->column]) {
+        pad(l->out, l->owed + (right ? room : 0));
+        text_render(text, style, l->coloured, l->out);
+        l->owed = GAP + (right ? 0 : room);
+    }
     if (++l->column < l->table->n_columns)
         return;
     str_add_c(l->out, '\n');
@@ -164,9 +184,15 @@ static void line_add(struct line *l, enum table_style style, const char *text)
 void table_write(const struct table *t, bool coloured, struct str *out)
 {
     struct line l = {.table = t, .coloured = coloured, .out = out};
-    const char *cell = str_text(&t->cells);
     for (size_t i = 0; i < t->n_columns; i++)
         line_add(&l, STYLE_DIM, t->columns[i].title);
+    table_write_rows(t, coloured, out);
+}
+
+void table_write_rows(const struct table *t, bool coloured, struct str *out)
+{
+    struct line l = {.table = t, .coloured = coloured, .out = out};
+    const char *cell = str_text(&t->cells);
     for (size_t i = 0; i < t->n_cells && !t->cells.overflow; i++) {
         line_add(&l, (enum table_style) * cell, cell + 1);
         cell = cell_next(cell);

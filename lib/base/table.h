@@ -13,7 +13,7 @@
 #include "lib/base/text.h"
 
 /* A cell made by table_addf() is cut after TABLE_CELL_MAX bytes. */
-enum { TABLE_COLUMNS_MAX = 16, TABLE_CELL_MAX = 512 };
+enum { TABLE_COLUMNS_MAX = 24, TABLE_CELL_MAX = 512 };
 
 enum table_style { STYLE_PLAIN, STYLE_GOOD, STYLE_FAIR, STYLE_BAD, STYLE_DIM };
 
@@ -26,6 +26,7 @@ struct table {
     size_t n_columns;
     struct table_column columns[TABLE_COLUMNS_MAX];
     size_t widths[TABLE_COLUMNS_MAX]; /* in characters */
+    bool hidden[TABLE_COLUMNS_MAX];   /* not written */
     struct str cells; /* each its style, as a byte, and its text with a NUL */
     size_t n_cells;
 };
@@ -45,6 +46,13 @@ void table_addf(struct table *t, const char *fmt, ...)
 /* A number that may be unknown (negative): then "-". */
 void table_add_known(struct table *t, long long number);
 
+/* Its columns are at least as wide as those of `like`, which has as many. */
+void table_widen(struct table *t, const struct table *like);
+
+/* The texts of all cells, row by row, as they are written: n_cells of them in
+ * the caller's array (free it), until the table changes. */
+const char **table_texts(const struct table *t);
+
 /* Order the rows by their first cells, as people read names (text_order());
  * rows with the same one stay as they are. */
 void table_sort(struct table *t);
@@ -53,6 +61,8 @@ void table_sort(struct table *t);
  * space.  A row that was begun is filled up with "-".  `coloured`: styles are
  * shown, with the terminal's escape sequences. */
 void table_write(const struct table *t, bool coloured, struct str *out);
+/* The rows alone. */
+void table_write_rows(const struct table *t, bool coloured, struct str *out);
 void table_write_text(const struct table *t, struct str *out); /* no colours */
 void table_write_html(const struct table *t, struct str *out);
 

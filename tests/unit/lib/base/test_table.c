@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "lib/base/mem.h"
 #include "lib/base/table.h"
 
 static void assert_text(const struct str *got, const char *want)
@@ -102,4 +103,42 @@ Test(table, a_page_has_no_markup_of_others)
     table_write_html(&t, &out);
     assert_text(&out, "<table><thead><tr><th>A&amp;B</th></tr></thead><tbody>\n"
                       "<tr><td>&lt;b&gt;</td></tr>\n</tbody></table>\n");
+}
+
+Test(table, a_hidden_column_is_not_written)
+{
+    static const struct table_column three[] = {
+        {"NAME", false}, {"WIDE", false}, {"N", true}};
+    cleanup_table struct table t;
+    cleanup_str struct str out = STR_INIT(4096);
+    table_init_columns(&t, three, 3);
+    t.hidden[1] = true;
+    table_add(&t, "a");
+    table_add(&t, "hidden");
+    table_add(&t, "1");
+    table_write(&t, false, &out);
+    assert_text(&out, "NAME  N\na     1\n");
+    str_reset(&out);
+    t.hidden[1] = false;
+    t.hidden[2] = true;
+    table_write(&t, false, &out);
+    assert_text(&out, "NAME  WIDE\na     hidden\n");
+}
+
+Test(table, rows_without_a_head_stand_below_those_of_another_table)
+{
+    cleanup_table struct table first, later;
+    cleanup_str struct str out = STR_INIT(4096);
+    table_init_columns(&first, two, 2);
+    table_init_columns(&later, two, 2);
+    table_add(&first, "a-long-name");
+    table_add(&first, "1234");
+    table_add(&later, "b");
+    table_add(&later, "\033[5");
+    table_widen(&later, &first);
+    table_write_rows(&later, false, &out);
+    assert_text(&out, "b             ?[5\n");
+    cleanup_free const char **texts = table_texts(&later);
+    cr_assert_str_eq(texts[0], "b");
+    cr_assert_str_eq(texts[1], "?[5");
 }
