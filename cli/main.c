@@ -1,6 +1,7 @@
 /* biga - the command line. */
 #include <string.h>
 
+#include "cli/base/output.h"
 #include "cli/base/say.h"
 #include "cli/verb/verb.h"
 #include "cli/verbs.h"
@@ -26,6 +27,10 @@ static int dispatch(struct cli *c, int argc, char **argv)
     argc--;
     argv++;
     int rc = options_check(c, v->name, v->options);
+    if (rc == 0 && options_have(v->options, "output"))
+        rc = output_choose(c);
+    if (rc == 0 && c->set.all_namespaces && cli_is_given(c, "namespace"))
+        rc = cli_usage("--all-namespaces: --namespace is given, too");
     if (rc)
         return rc;
     if (argc < v->args_min || argc > v->args_max)
@@ -34,7 +39,9 @@ static int dispatch(struct cli *c, int argc, char **argv)
     if (v->named != NAMED_NONE && argc > 0)
         rc = cli_qualify(c, v->name,
                          &argv[v->named == NAMED_FIRST ? 0 : argc - 1]);
-    return rc ? rc : v->run(c, argc, argv);
+    if (rc == 0)
+        rc = v->run(c, argc, argv);
+    return rc ? rc : output_finish(c, "");
 }
 
 /* Is the next argument the value of this option? */

@@ -18,7 +18,9 @@ enum { CLI_FAILED = 1, CLI_USAGE = 2 };
 struct cli_settings {
     const char *server;
     const char *ca, *cert, *key, *token_file; /* how to be let in there */
-    bool json;
+    bool json; /* print JSON: also where another form is made of it */
+    const char *output, *selector, *sort_by; /* NULL or "": not given */
+    bool all_namespaces, watch;
     bool once;
     const char *then;
     const char *namespace; /* "": all, or "default" for one job */
@@ -38,8 +40,19 @@ struct cli_settings {
     const char *scheduler_listen, *publish_listen, *read_listen;
 };
 
+/* What -o says; those from JSON on are made of the server's JSON. */
+enum output_form {
+    OUTPUT_TABLE,
+    OUTPUT_WIDE,
+    OUTPUT_JSON,
+    OUTPUT_YAML,
+    OUTPUT_NAME,
+};
+
 struct cli {
     struct cli_settings set;
+    enum output_form form;
+    long status;       /* of the server's last answer; 0: none came */
     const bool *given; /* of the settings: on the command line; NULL: none */
     char *name;        /* of cli_qualify() */
     bool colours;

@@ -137,11 +137,13 @@ static int ask(struct cli *c, const char *method, const char *path,
     if (connect_to(c, &http, &err))
         return cli_usage("%s", err.text);
     int rc;
+    c->status = 0;
     if (http_call(http, method, path, body ? str_text(body) : NULL,
                   body ? body->size : 0, NULL, &answer, &err))
         rc = complain_unreachable(c, &err);
     else
         rc = understand(c, &answer, ret_json);
+    c->status = answer.status;
     str_fini(&answer.body);
     return rc;
 }
@@ -240,7 +242,8 @@ bool cli_any(const cJSON *list, const char *name)
 
 const char *cli_namespace(const struct cli *c)
 {
-    return *c->set.namespace ? c->set.namespace : NULL;
+    return c->set.all_namespaces || !*c->set.namespace ? NULL
+                                                       : c->set.namespace;
 }
 
 int cli_qualify(struct cli *c, const char *what, char **arg)

@@ -12,6 +12,8 @@
     }
 #define TEXT(word, member, ...) SETTING(CONF_TEXT, word, member, __VA_ARGS__)
 #define INT(word, member, ...) SETTING(CONF_INT, word, member, __VA_ARGS__)
+#define CHOICE(word, member, words, text, ...) \
+    SETTING(CONF_CHOICE, word, member, text, .choices = (words), __VA_ARGS__)
 #define FLAG(word, member, text, ...) \
     SETTING(CONF_FLAG, word, member, text, .otherwise = "false", __VA_ARGS__)
 
@@ -29,13 +31,28 @@ static const struct conf_setting settings[] = {
          "File with the client's bearer token, for an extender with "
          "--read-tokens.",
          .metavar = "FILE"),
-    FLAG("json", json, "Print the server's JSON instead of a table.",
-         .letter = 'j'),
+    CHOICE("output", output, "table|wide|json|yaml|name",
+           "How to print the answer: a table, one with more columns, the "
+           "server's JSON, that as YAML, or names alone.",
+           .letter = 'o', .otherwise = "table", .metavar = "FORM"),
+    FLAG("json", json, "The same as -o json.", .letter = 'j'),
+    TEXT("selector", selector,
+         "In lists: only what has these labels or members, as in "
+         "'role=host,state in (running,failed)', 'cards.idle>0', "
+         "'!biga.dev/job'.",
+         .letter = 'l', .otherwise = "", .metavar = "SELECTOR"),
+    TEXT("sort-by", sort_by,
+         "Lists are in the order of this column, or of this path in the JSON "
+         "of each, as .cards.idle.",
+         .otherwise = "", .metavar = "COLUMN"),
     TEXT("namespace", namespace,
          "allocations, card, delete, exec, job, jobs, logs, pods, ps, "
          "release, rsh, why: the namespace of a NAME without one, otherwise "
          "\"default\"; lists show only this namespace.",
          .letter = 'n', .otherwise = "", .metavar = "NAMESPACE"),
+    FLAG("all-namespaces", all_namespaces,
+         "Lists show all namespaces, whatever BIGA_NAMESPACE says.",
+         .letter = 'A'),
     FLAG("applied", applied,
          "simulate: as if given to biga apply, whose pods need a node whose "
          "biga-advertiser runs pods."),

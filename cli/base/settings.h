@@ -13,6 +13,8 @@
  * advertiser. */
 #define VERB_ASK "server ca cert key token-file"
 #define VERB_LOCAL "socket"
+/* What takes --json. */
+#define VERB_FORM " output json"
 
 /* All of them, in the order of the manual. */
 const struct conf_setting *cli_settings_table(size_t *ret_n);

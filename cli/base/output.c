@@ -1,0 +1,103 @@
+#include "cli/base/output.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "cli/base/say.h"
+#include "cli/base/settings.h"
+#include "lib/base/mem.h"
+#include "lib/base/text.h"
+#include "lib/io/yaml_write.h"
+
+int output_choose(struct cli *c)
+{
+    static const char *const names[] = {
+        [OUTPUT_TABLE] = "table", [OUTPUT_WIDE] = "wide",
+        [OUTPUT_JSON] = "json",   [OUTPUT_YAML] = "yaml",
+        [OUTPUT_NAME] = "name",
+    };
+    const char *asked = c->set.output;
+    bool given = cli_is_given(c, "output");
+    for (size_t i = 0; asked && i < ARRAY_LEN(names); i++)
+        if (strcmp(names[i], asked) == 0)
+            c->form = (enum output_form)i;
+    if (c->set.json && given && c->form != OUTPUT_JSON)
+        return cli_usage("--json is -o json, but --output is \"%s\"", asked);
+    if (c->set.json)
+        c->form = OUTPUT_JSON;
+    c->set.json = c->form >= OUTPUT_JSON;
+    return 0;
+}
+
+static bool add_text(const cJSON *object, const char *member, struct str *out)
+{
+    const char *text = json_text(object, member);
+    text_clean(text, out);
+    return *text;
+}
+
+bool output_name(const cJSON *object, struct str *out)
+{
+    const cJSON *pod = cJSON_GetObjectItemCaseSensitive(object, "pod");
+    const bool named = *json_text(object, "name");
+    if (!named && *json_text(pod, "name"))
+        return output_name(pod, out);
+    if (add_text(object, named ? "namespace" : "node", out) &&
+        (named || *json_text(object, "id")))
+        str_add_c(out, '/');
+    else if (!named)
+        return *json_text(object, "node");
+    return add_text(object,
+                    named                       ? "name"
+                    : *json_text(object, "pci") ? "pci"
+                                                : "id",
+                    out);
+}
+
+/* "Pod" as "pod/" */
+static void add_kind(const cJSON *object, const char *kind, struct str *out)
+{
+    const char *own = json_text(object, "kind");
+    bool says = isupper((unsigned char)*own) && output_name(object, out);
+    str_reset(out);
+    for (const char *p = says ? own : kind; *p; p++)
+        str_add_c(out, (char)tolower((unsigned char)*p));
+    str_add_c(out, '/');
+}
+
+static int add_names(struct cli *c, const cJSON *json, const char *kind)
+{
+    const cJSON *x, *list = json_list(json, "items");
+    cleanup_str struct str name = STR_INIT(8192);
+    cJSON_ArrayForEach(x, list)
+    {
+        int rc = add_names(c, x, kind);
+        if (rc)
+            return rc;
+    }
+    if (list)
+        return 0;
+    add_kind(json, kind, &name);
+    if (!*kind || !output_name(json, &name))
+        return cli_usage("-o name: what was asked for has no name; it may be "
+                         "table, wide, json or yaml");
+    str_addf(&c->out, "%s\n", str_text(&name));
+    return 0;
+}
+
+int output_finish(struct cli *c, const char *kind)
+{
+    cleanup_with(json) cJSON *json = NULL;
+    struct error err = {0};
+    if (c->form != OUTPUT_YAML && c->form != OUTPUT_NAME)
+        return 0;
+    if (c->out.size == 0)
+        return 0;
+    if (json_parse(str_text(&c->out), c->out.size, &json, &err))
+        return cli_fail("the answer is no JSON: %s", err.text);
+    str_reset(&c->out);
+    if (c->form == OUTPUT_NAME)
+        return add_names(c, json, kind);
+    yaml_write(json, &c->out);
+    return 0;
+}
