@@ -13,8 +13,10 @@
  * advertiser. */
 #define VERB_ASK "server ca cert key token-file"
 #define VERB_LOCAL "socket"
-/* What takes --json. */
+/* What takes --json, and what lists things, and those in namespaces. */
 #define VERB_FORM " output json"
+#define VERB_LIST VERB_FORM " selector sort-by"
+#define VERB_LIST_NAMED VERB_LIST " namespace all-namespaces"
 
 /* All of them, in the order of the manual. */
 const struct conf_setting *cli_settings_table(size_t *ret_n);

@@ -1,0 +1,50 @@
+/* listing - what there is of a kind, as a table for people or as JSON for
+ * programs: chosen by --selector, in the order of --sort-by, else of names. */
+#ifndef BIGA_CLI_BASE_LISTING_H
+#define BIGA_CLI_BASE_LISTING_H
+
+#include "cli/base/cli.h"
+
+enum listing_flags {
+    LISTING_RIGHT = 1, /* numbers: aligned to the right */
+    LISTING_WIDE = 2,  /* only with -o wide */
+    LISTING_AGES = 4,  /* it changes by itself: that is no change */
+};
+
+/* Columns are the same whatever there is: scripts count them. */
+struct listing_column {
+    const char *title; /* one word; "CARDS(FREE/TOTAL)" is also "CARDS" */
+    unsigned flags;
+    const char *means; /* for the manual: no capital, no full stop */
+    const char *path;  /* order by this path, as json_path.h has it; NULL: by
+                        * what is shown */
+};
+
+struct listing {
+    const struct listing_column *columns;
+    size_t n_columns;
+    /* A cell for each column, the wide ones too. */
+    void (*add)(struct table *t, const cJSON *each);
+    const char *none; /* the line when there is nothing */
+    /* More lines, below the table; NULL: none. */
+    void (*below)(struct cli *c, const cJSON *list);
+};
+
+/* GET `path`, whose answer has the list as "items", and show it.  An exit code,
+ * after saying on stderr what is wrong. */
+int listing_get(struct cli *c, const char *path, const struct listing *l);
+
+/* Show the list "items" of an answer that is here; the members that
+ * --selector does not choose go. */
+int listing_show(struct cli *c, cJSON *answer, const struct listing *l);
+
+/* A list within another answer: the table as it is, in the order of names.
+ * False, and nothing, when it is empty. */
+bool listing_table(struct cli *c, const cJSON *list, const struct listing *l);
+
+/* Does it have this value for the key of a selector, and which?  Its label,
+ * else its member (also by path: "cards.idle"), or one of its "pod".  NULL:
+ * none; else in `room`. */
+const char *listing_value(const cJSON *each, const char *key, struct str *room);
+
+#endif
