@@ -41,7 +41,7 @@ static int dispatch(struct cli *c, int argc, char **argv)
                          &argv[v->named == NAMED_FIRST ? 0 : argc - 1]);
     if (rc == 0)
         rc = v->run(c, argc, argv);
-    return rc ? rc : output_finish(c, "");
+    return rc ? rc : output_finish(c, verb_about(v->name)->kind);
 }
 
 /* Is the next argument the value of this option? */

@@ -11,7 +11,7 @@ enum { VERB_ARGS_MAX = 1000 };
 
 const struct verb verbs[] = {
     {"nodes", "", "all nodes: their status, their cards, what is free", 0, 0,
-     verb_nodes, VERB_ASK VERB_FORM, NAMED_NONE},
+     verb_nodes, VERB_ASK VERB_LIST, NAMED_NONE},
     {"node", "NODE", "one node: its state, its cards, the pods on them", 1, 1,
      verb_node, VERB_ASK VERB_FORM, NAMED_NONE},
     {"cards", "[NODE]", "all cards, or those of one node", 0, 1, verb_cards,

@@ -20,6 +20,32 @@ struct verb {
     enum verb_named named;
 };
 
+/* Where a command stands in the help. */
+enum verb_group {
+    GROUP_LOOK,
+    GROUP_JOBS,
+    GROUP_ACT,
+    GROUP_HOST,
+    GROUP_DEVELOP,
+    N_GROUPS,
+};
+
+enum { VERB_LISTS_MAX = 3 };
+
+/* What is to be told of a command besides, in the order of the table. */
+struct verb_about {
+    const char *name;
+    enum verb_group group;
+    const char *kind; /* of what it shows, for -o name: "node"; "": none */
+    const struct listing *lists[VERB_LISTS_MAX]; /* whose columns it shows */
+    const char *examples; /* lines: a command line and "# what it does" */
+    const char *see;      /* other commands, with a space between */
+};
+extern const struct verb_about verbs_about[];
+extern const size_t n_verbs_about;
+/* Never NULL: one that nothing is told of has empty texts. */
+const struct verb_about *verb_about(const char *name);
+
 /* The one whose arguments behind its first are another program's. */
 #define VERB_PASSES_ON "rsh"
 

@@ -10,43 +10,67 @@ static enum table_style status_style(const char *status)
     return strcmp(status, "ready") == 0 ? STYLE_GOOD : STYLE_BAD;
 }
 
+static void add_of_total(struct table *t, const cJSON *counts, const char *free)
+{
+    double total = json_number(counts, "total");
+    if (total >= 0)
+        table_addf(t, "%.0f/%.0f", json_number(counts, free), total);
+    else
+        table_add(t, "");
+}
+
 static void add_node(struct table *t, const cJSON *node)
 {
     const cJSON *cards = cJSON_GetObjectItemCaseSensitive(node, "cards");
     const cJSON *gpus = cJSON_GetObjectItemCaseSensitive(node, "gpus");
+    const cJSON *nics = cJSON_GetObjectItemCaseSensitive(node, "computeNics");
     const char *status = json_text(node, "status");
     table_add(t, json_text(node, "name"));
     table_add_style(t, status_style(status), status);
-    cli_add_known(t, json_number(cards, "total"));
-    cli_add_known(t, json_number(cards, "idle"));
-    cli_add_known(t, json_number(gpus, "total"));
-    cli_add_known(t, json_number(gpus, "free"));
+    add_of_total(t, cards, "idle");
+    add_of_total(t, gpus, "free");
     cli_add_known(t, json_number(node, "allocations"));
-    cli_add_known(t, json_number(node, "generation"));
     cli_add_known(t, json_number(cards, "drained"));
+    add_of_total(t, nics, "free");
+    cli_add_known(t, json_number(node, "numas"));
+    cli_add_known(t, json_number(cards, "unhealthy"));
+    cli_add_known(t, json_number(node, "generation"));
+    table_add(t, json_text(node, "bootId"));
 }
+
+static const struct listing_column node_columns[] = {
+    {"NODE", 0, "its name in Kubernetes, else its host name", NULL},
+    {"STATUS", 0,
+     "ready; stale: its advertiser is silent; incomplete: not all of its "
+     "slices are here; lost or doubtful: see biga trust",
+     NULL},
+    {"CARDS(FREE/TOTAL)", LISTING_RIGHT, "cards that nobody uses, of all",
+     ".cards.idle"},
+    {"GPUS(FREE/TOTAL)", LISTING_RIGHT, "GPUs that no pod has, of all",
+     ".gpus.free"},
+    {"PODS", LISTING_RIGHT, "pods that have cards there", NULL},
+    {"DRAINED", LISTING_RIGHT, "cards that were drained", NULL},
+    {"NICS(FREE/TOTAL)", LISTING_RIGHT | LISTING_WIDE,
+     "compute NICs that no pod has, of all", ".computeNics.free"},
+    {"NUMAS", LISTING_RIGHT | LISTING_WIDE, "NUMA nodes", NULL},
+    {"UNHEALTHY", LISTING_RIGHT | LISTING_WIDE, "cards out of order", NULL},
+    {"GENERATION", LISTING_RIGHT | LISTING_WIDE,
+     "how often its topology was published since it booted", NULL},
+    {"BOOT", LISTING_WIDE, "the boot that its advertiser tells of", NULL},
+};
+const struct listing nodes_listing = {
+    .columns = node_columns,
+    .n_columns = ARRAY_LEN(node_columns),
+    .add = add_node,
+    .none = "No node has published its topology: start biga-advertiser on the "
+            "nodes.\n",
+};
 
 int verb_nodes(struct cli *c, int argc, char **argv)
 {
-    static const struct table_column columns[] = {
-        {"NODE", false}, {"STATUS", false},    {"CARDS", true},
-        {"IDLE", true},  {"GPUS", true},       {"FREE", true},
-        {"PODS", true},  {"GENERATION", true}, {"DRAINED", true},
-    };
-    cleanup_with(json) cJSON *json = NULL;
-    cleanup_table struct table t;
     (void)argc;
     (void)argv;
-    table_init_columns(&t, columns, ARRAY_LEN(columns));
-    int rc = cli_get(c, "/v1/nodes?limit=100000", &json);
-    if (rc || !json)
-        return rc;
-    cli_add_rows(&t, json_list(json, "items"), add_node);
-    table_sort(&t);
-    cli_write_rows(c, &t,
-                   "No node has published its topology: start "
-                   "biga-advertiser on the nodes.\n");
-    return 0;
+    return listing_get(c, "/v1/nodes?limit=100000", &nodes_listing);
 }
 
 /* What the host has left for pods, as far as it is known. */

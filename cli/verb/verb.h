@@ -4,6 +4,7 @@
 #define BIGA_CLI_VERB_VERB_H
 
 #include "cli/base/cli.h"
+#include "cli/base/listing.h"
 
 /* Tables that several verbs show: a "no card" line, or false, when there is
  * nothing to show. */
@@ -16,6 +17,9 @@ void achieved_add(struct table *t, const cJSON *of);
 void achieved_line(struct cli *c, const char *name, const cJSON *of);
 /* Leaf by leaf, the nodes and which ranks are on them. */
 void leaves_draw(const cJSON *pairs, struct str *out);
+
+/* The lists, with what their columns mean. */
+extern const struct listing nodes_listing; /* nodes.c */
 
 /* The functions of the table, by file. */
 verb_f verb_nodes, verb_node;                             /* nodes.c */

@@ -134,8 +134,8 @@ for _ in $(seq $((HANGS * 20))); do
     sleep 0.05
 done
 check "nodes" 0 "^NODE +STATUS" "$biga" nodes
-node=$("$biga" nodes | awk '$3 == 9 { print $1; exit }')
-check "the host with 9 cards is there" 0 "^$node +ready +9" "$biga" nodes
+node=$("$biga" nodes | awk '$3 == "9/9" { print $1; exit }')
+check "the host with 9 cards is there" 0 "^$node +ready +9/9" "$biga" nodes
 check "node" 0 "^status +ready" "$biga" node "$node"
 check "cards of one node" 0 "BlueField-3" "$biga" cards "$node"
 check "all cards" 0 "^NODE +CARD +PCI" "$biga" cards
