@@ -221,6 +221,14 @@ bool listing_table(struct cli *c, const cJSON *list, const struct listing *l)
     return true;
 }
 
+void listing_one(struct cli *c, const cJSON *each, const struct listing *l)
+{
+    cleanup_table struct table t;
+    table_begin(&t, l, c->form == OUTPUT_WIDE);
+    l->add(&t, each);
+    table_write(&t, c->colours, &c->out);
+}
+
 static void write_table(struct cli *c, const cJSON *list,
                         const struct listing *l)
 {

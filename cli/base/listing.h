@@ -42,6 +42,9 @@ int listing_show(struct cli *c, cJSON *answer, const struct listing *l);
  * False, and nothing, when it is empty. */
 bool listing_table(struct cli *c, const cJSON *list, const struct listing *l);
 
+/* The same of one object. */
+void listing_one(struct cli *c, const cJSON *each, const struct listing *l);
+
 /* Does it have this value for the key of a selector, and which?  Its label,
  * else its member (also by path: "cards.idle"), or one of its "pod".  NULL:
  * none; else in `room`. */
