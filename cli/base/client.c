@@ -312,7 +312,7 @@ void cli_add_devices(struct table *t, const cJSON *list)
     cJSON_ArrayForEach(x, list)
     {
         const char *pci = json_text(x, "pci");
-        str_addf(&text, "%s%s", text.size ? ", " : "",
+        str_addf(&text, "%s%s", text.size ? "," : "",
                  *pci ? pci : json_text(x, "id"));
     }
     table_add(t, str_text(&text));

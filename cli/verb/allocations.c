@@ -4,71 +4,39 @@
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 
-/* What a list of allocations has beside where they are. */
-struct shown {
-    bool nics, achieved, state;
-};
+static enum table_style state_style(const cJSON *a)
+{
+    return json_true(a, "ready")                          ? STYLE_GOOD
+           : strcmp(json_text(a, "state"), "failed") == 0 ? STYLE_BAD
+                                                          : STYLE_FAIR;
+}
 
-static void add_allocation(struct table *t, const cJSON *a,
-                           const struct shown *shown)
+static void add_allocation(struct table *t, const cJSON *a)
 {
     const cJSON *pod = cJSON_GetObjectItemCaseSensitive(a, "pod");
     const char *relation = cli_relation(a);
     table_addf(t, "%s/%s", json_text(pod, "namespace"), json_text(pod, "name"));
-    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(a, "held")))
+    if (json_true(a, "held"))
         table_add_style(t, STYLE_FAIR, "held"); /* nobody is bound there */
     else
         table_add(t, json_text(pod, "role"));
     table_add(t, json_text(a, "node"));
     cli_add_devices(t, json_list(a, "cards"));
     cli_add_devices(t, json_list(a, "gpus"));
-    if (shown->nics)
-        cli_add_devices(t, json_list(a, "nics"));
     cli_add_known(t, json_number(a, "numa"));
     table_add_style(t, relation_style(relation), relation);
-    if (shown->achieved)
-        achieved_add(t, a);
-    if (!shown->state)
-        return;
-    table_add_style(t,
-                    json_true(a, "ready")                          ? STYLE_GOOD
-                    : strcmp(json_text(a, "state"), "failed") == 0 ? STYLE_BAD
-                                                                   : STYLE_FAIR,
-                    json_text(a, "state"));
+    achieved_add(t, a);
+    table_add_style(t, state_style(a), json_text(a, "state"));
     table_add(t, json_text(a, "reason"));
+    cli_add_devices(t, json_list(a, "nics"));
+    table_add(t, json_text(pod, "job"));
+    cli_add_known(t, *json_text(pod, "job") ? json_number(pod, "pair") : -1);
 }
 
-bool allocations_render(struct cli *c, const cJSON *list)
+/* Which of them have less than they were promised. */
+static void say_lost(struct cli *c, const cJSON *list)
 {
-    /* was any of them applied?  Then there is more to say than where */
-    const struct shown shown = {.nics = cli_any(list, "nics"),
-                                .achieved = achieved_any(list),
-                                .state = cli_any(list, "state")};
-    struct table_column columns[11] = {
-        {"POD", false},  {"ROLE", false}, {"NODE", false},
-        {"CARD", false}, {"GPU", false},
-    };
-    size_t n = 5;
-    if (shown.nics)
-        columns[n++] = (struct table_column){"NIC", false};
-    columns[n++] = (struct table_column){"NUMA", true};
-    columns[n++] = (struct table_column){"RELATION", false};
-    if (shown.achieved)
-        columns[n++] = (struct table_column){"ACHIEVED", false};
-    if (shown.state) {
-        columns[n++] = (struct table_column){"STATE", false};
-        columns[n++] = (struct table_column){"REASON", false};
-    }
-    cleanup_table struct table t;
     const cJSON *a;
-    table_init_columns(&t, columns, n);
-    cJSON_ArrayForEach(a, list)
-    {
-        add_allocation(&t, a, &shown);
-    }
-    table_sort(&t);
-    if (t.n_cells)
-        table_write(&t, c->colours, &c->out);
     cJSON_ArrayForEach(a, list)
     {
         const cJSON *pod = cJSON_GetObjectItemCaseSensitive(a, "pod");
@@ -76,19 +44,44 @@ bool allocations_render(struct cli *c, const cJSON *list)
             "pod %s/%s", json_text(pod, "namespace"), json_text(pod, "name"));
         achieved_line(c, name, a);
     }
-    return t.n_cells > 0;
 }
+
+static const struct listing_column allocation_columns[] = {
+    {"POD", 0, "NAMESPACE/POD; JOB/RANK of a place that is held for a pair",
+     NULL},
+    {"ROLE", 0, "host, xpu or service; held: nobody is bound there yet", NULL},
+    {"NODE", 0, "where it is", NULL},
+    {"CARD", 0, "PCI addresses of its cards", NULL},
+    {"GPU", 0, "PCI addresses of its GPUs", NULL},
+    {"NUMA", LISTING_RIGHT, "the NUMA node of the host that all are next to",
+     NULL},
+    {"RELATION", 0,
+     "how close its card and GPU are: PIX, PXB, PHB, NODE, SOCKET or SYS",
+     NULL},
+    {"ACHIEVED", 0,
+     "what it really got of that, as its node tells; lost: less than "
+     "promised",
+     NULL},
+    {"STATE", 0, "of a pod that Biga runs, as in biga ps", NULL},
+    {"REASON", 0, "why it is in that state", NULL},
+    {"NIC", LISTING_WIDE, "PCI addresses of its compute NICs", NULL},
+    {"JOB", LISTING_WIDE, "the job that it is of", NULL},
+    {"PAIR", LISTING_RIGHT | LISTING_WIDE, "its rank in that job", NULL},
+};
+const struct listing allocations_listing = {
+    .columns = allocation_columns,
+    .n_columns = ARRAY_LEN(allocation_columns),
+    .add = add_allocation,
+    .none = "No pod has a card: nothing was bound yet.\n",
+    .below = say_lost,
+};
 
 int verb_allocations(struct cli *c, int argc, char **argv)
 {
     cleanup_str struct str path = STR_INIT(4096);
-    cleanup_with(json) cJSON *json = NULL;
     (void)argc;
     (void)argv;
     str_add(&path, "/v1/allocations?limit=100000");
     cli_add_query(&path, "namespace", cli_namespace(c));
-    int rc = cli_get(c, str_text(&path), &json);
-    if (!rc && json && !allocations_render(c, json_list(json, "items")))
-        str_add(&c->out, "No pod has a card: nothing was bound yet.\n");
-    return rc;
+    return listing_get(c, str_text(&path), &allocations_listing);
 }

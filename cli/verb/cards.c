@@ -30,7 +30,7 @@ static void add_names(struct str *text, const char *what, const cJSON *list)
     const cJSON *x;
     cJSON_ArrayForEach(x, list)
     {
-        str_addf(text, "%s%s%s/%s", text->size ? ", " : "", what,
+        str_addf(text, "%s%s%s/%s", text->size ? "," : "", what,
                  json_text(x, "namespace"), json_text(x, "name"));
     }
 }
@@ -68,29 +68,11 @@ static bool is_by_claims(const cJSON *card)
     return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(card, "claims"));
 }
 
-static bool any_by_claims(const cJSON *list)
+static void add_card(struct table *t, const cJSON *card)
 {
-    const cJSON *card;
-    cJSON_ArrayForEach(card, list)
-    {
-        if (is_by_claims(card))
-            return true;
-    }
-    return false;
-}
-
-/* Columns that are there for some cards only. */
-struct extra {
-    bool health; /* of a runtime that is watched, or of a DPU */
-    bool book;   /* who gives it, where that differs */
-};
-
-static void add_card(struct table *t, const cJSON *card,
-                     const struct extra *extra)
-{
+    const char *pci = json_text(card, "pci");
     table_add(t, json_text(card, "node"));
-    table_add(t, json_text(card, "id"));
-    table_add(t, json_text(card, "pci"));
+    table_add(t, *pci ? pci : json_text(card, "id"));
     cli_add_known(t, json_number(card, "numa"));
     table_add(t, json_text(card, "model"));
     table_add(t, json_text(card, "arch"));
@@ -99,49 +81,49 @@ static void add_card(struct table *t, const cJSON *card,
     table_add_style(t, state_style(json_text(card, "state")),
                     json_text(card, "state"));
     add_users(t, card);
-    if (extra->book)
-        table_add(t, is_by_claims(card) ? "claims" : "pods");
-    if (extra->health)
-        add_health(t, card);
+    add_health(t, card);
+    table_add(t, json_text(card, "id"));
+    table_add(t, json_text(card, "serial"));
+    table_add(t, json_text(card, "fabricPort"));
+    table_add(t, json_text(card, "endpoint"));
+    table_add(t, is_by_claims(card) ? "claims" : "pods");
 }
 
-enum { COLUMNS = 10, ALL_COLUMNS = COLUMNS + 2 };
-
-void cards_render(struct cli *c, const cJSON *list)
-{
-    struct table_column columns[ALL_COLUMNS] = {
-        {"NODE", false}, {"CARD", false},      {"PCI", false},
-        {"NUMA", true},  {"MODEL", false},     {"ARCH", false},
-        {"CORES", true}, {"MEMORY MiB", true}, {"STATE", false},
-        {"PODS", false},
-    };
-    const struct extra extra = {.health = cli_any(list, "health") ||
-                                          cli_any(list, "barred"),
-                                .book = any_by_claims(list)};
-    size_t n = COLUMNS;
-    cleanup_table struct table t;
-    const cJSON *card;
-    if (extra.book)
-        columns[n++] = (struct table_column){"GIVEN TO", false};
-    if (extra.health)
-        columns[n++] = (struct table_column){"HEALTH", false};
-    table_init_columns(&t, columns, n);
-    cJSON_ArrayForEach(card, list)
-    {
-        add_card(&t, card, &extra);
-    }
-    table_sort(&t);
-    cli_write_rows(c, &t, "There is no card.\n");
-}
+static const struct listing_column card_columns[] = {
+    {"NODE", 0, "the node that it is plugged into", NULL},
+    {"CARD", 0, "its PCI address there, which every command takes", NULL},
+    {"NUMA", LISTING_RIGHT, "the NUMA node that it is next to", NULL},
+    {"MODEL", 0, "as the node or the card file tells", NULL},
+    {"ARCH", 0, "of its cores, which images have to be for", NULL},
+    {"CORES(FREE/TOTAL)", LISTING_RIGHT, "cores not given to pods, of all",
+     ".freeCores"},
+    {"MIB(FREE/TOTAL)", LISTING_RIGHT, "MiB of memory not given, of all",
+     ".freeMemoryMiB"},
+    {"STATE", 0,
+     "idle, used, held for a planned job, unhealthy, drained, or unavailable "
+     "as its node is",
+     NULL},
+    {"PODS", 0, "who is on it: NAMESPACE/POD, or claim NAMESPACE/NAME", NULL},
+    {"HEALTH", 0, "of its container runtime, where one is watched, and why",
+     NULL},
+    {"ID", LISTING_WIDE, "its name in ResourceSlices", NULL},
+    {"SERIAL", LISTING_WIDE, "its serial number", NULL},
+    {"PORT", LISTING_WIDE, "the switch port that it hangs on", NULL},
+    {"ENDPOINT", LISTING_WIDE, "where its container runtime listens", NULL},
+    {"GIVEN-TO", LISTING_WIDE,
+     "pods, by allocations; or claims, of Dynamic Resource Allocation", NULL},
+};
+const struct listing cards_listing = {
+    .columns = card_columns,
+    .n_columns = ARRAY_LEN(card_columns),
+    .add = add_card,
+    .none = "There is no card.\n",
+};
 
 int verb_cards(struct cli *c, int argc, char **argv)
 {
     cleanup_str struct str path = STR_INIT(4096);
-    cleanup_with(json) cJSON *json = NULL;
     str_add(&path, "/v1/cards?limit=100000");
     cli_add_query(&path, "node", argc ? argv[0] : NULL);
-    int rc = cli_get(c, str_text(&path), &json);
-    if (!rc && json)
-        cards_render(c, json_list(json, "items"));
-    return rc;
+    return listing_get(c, str_text(&path), &cards_listing);
 }

@@ -139,9 +139,11 @@ int verb_node(struct cli *c, int argc, char **argv)
     if (rc || !json)
         return rc;
     say_node(c, json);
-    cards_render(c, json_list(json, "cardList"));
+    if (!listing_table(c, json_list(json, "cardList"), &cards_listing))
+        str_add(&c->out, cards_listing.none);
     str_add_c(&c->out, '\n');
-    if (!allocations_render(c, json_list(json, "allocationList")))
+    if (!listing_table(c, json_list(json, "allocationList"),
+                       &allocations_listing))
         str_add(&c->out, "No pod is on its cards.\n");
     return 0;
 }

@@ -6,10 +6,6 @@
 #include "cli/base/cli.h"
 #include "cli/base/listing.h"
 
-/* Tables that several verbs show: a "no card" line, or false, when there is
- * nothing to show. */
-void cards_render(struct cli *c, const cJSON *list);
-bool allocations_render(struct cli *c, const cJSON *list);
 /* Of allocations or pairs: does a node tell what any of them has?  Then a cell
  * with the relation that was achieved, and a line for one that was lost. */
 bool achieved_any(const cJSON *list);
@@ -19,7 +15,11 @@ void achieved_line(struct cli *c, const char *name, const cJSON *of);
 void leaves_draw(const cJSON *pairs, struct str *out);
 
 /* The lists, with what their columns mean. */
-extern const struct listing nodes_listing; /* nodes.c */
+extern const struct listing nodes_listing;       /* nodes.c */
+extern const struct listing cards_listing;       /* cards.c */
+extern const struct listing allocations_listing; /* allocations.c */
+extern const struct listing pods_listing;        /* ps.c */
+extern const struct listing jobs_listing;        /* jobs.c */
 
 /* The functions of the table, by file. */
 verb_f verb_nodes, verb_node;                             /* nodes.c */

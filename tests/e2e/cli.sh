@@ -138,7 +138,7 @@ node=$("$biga" nodes | awk '$3 == "9/9" { print $1; exit }')
 check "the host with 9 cards is there" 0 "^$node +ready +9/9" "$biga" nodes
 check "node" 0 "^status +ready" "$biga" node "$node"
 check "cards of one node" 0 "BlueField-3" "$biga" cards "$node"
-check "all cards" 0 "^NODE +CARD +PCI" "$biga" cards
+check "all cards, by their PCI addresses" 0 "^NODE +CARD +NUMA" "$biga" cards
 check "topo draws switches" 0 "PCIe switch" "$biga" topo "$node"
 check "matrix" 0 "^CARD0 +X " "$biga" matrix "$node"
 check "--json passes the server's JSON on" 0 '"relations":' \

@@ -73,7 +73,7 @@ def test_evicted(t, r, place):
         wait_for("biga ps says so", shown)
         assert "CardLost: " in r.run_biga("why", old)
         assert [line.split()[-1] for line in r.run_biga(
-            "cards").splitlines() if card.id in line] == ["lost"]
+            "cards").splitlines() if card.pci in line] == ["lost"]
     try:
         with t.check("what comes in its stead is on the other card"):
             new, other = service(place, "new", "1h")

@@ -488,6 +488,9 @@ Test(report, a_missing_pair_is_told)
 
 /* --- allocations -------------------------------------------------------- */
 
+#define HEAD(pod) \
+    pod "ROLE  NODE  CARD  GPU  NUMA  RELATION  ACHIEVED  STATE  REASON\n"
+
 Test(allocations, a_held_place_is_told_from_a_pod)
 {
     cJSON *list = parse(
@@ -496,25 +499,28 @@ Test(allocations, a_held_place_is_told_from_a_pod)
         "{\"pod\":{\"namespace\":\"a\",\"name\":\"j/1\",\"role\":\"host\"},"
         "\"held\":true,\"node\":\"n\",\"numa\":0,\"relation\":\"PIX\"}]");
     struct cli c = {.out = STR_INIT(4096)};
-    cr_expect(allocations_render(&c, list));
-    assert_text(&c.out, "POD    ROLE  NODE  CARD  GPU  NUMA  RELATION\n"
-                        "a/j/1  held  n     -     -       0  PIX\n"
-                        "a/p    host  n     -     -       0  PIX\n");
+    cr_expect(listing_table(&c, list, &allocations_listing));
+    assert_text(&c.out, HEAD("POD    ") "a/j/1  held  n     -     -       0  "
+                                        "PIX       -         -      -\n"
+                                        "a/p    host  n     -     -       0  "
+                                        "PIX       -         -      -\n");
     str_fini(&c.out);
     cJSON_Delete(list);
 }
 
-Test(allocations, nics_have_a_column_where_there_are_any)
+Test(allocations, nics_and_jobs_are_in_the_wide_table)
 {
     cJSON *list = parse(
         "[{\"pod\":{\"namespace\":\"a\",\"name\":\"p\",\"role\":\"host\"},"
         "\"node\":\"n\",\"nics\":[{\"id\":\"nic-0\"},{\"id\":\"nic-1\"}],"
         "\"numa\":0,\"relation\":\"PIX\"}]");
-    struct cli c = {.out = STR_INIT(4096)};
-    cr_expect(allocations_render(&c, list));
+    struct cli c = {.form = OUTPUT_WIDE, .out = STR_INIT(4096)};
+    cr_expect(listing_table(&c, list, &allocations_listing));
     assert_text(&c.out,
-                "POD  ROLE  NODE  CARD  GPU  NIC           NUMA  RELATION\n"
-                "a/p  host  n     -     -    nic-0, nic-1     0  PIX\n");
+                "POD  ROLE  NODE  CARD  GPU  NUMA  RELATION  ACHIEVED  STATE  "
+                "REASON  NIC          JOB  PAIR\n"
+                "a/p  host  n     -     -       0  PIX       -         -      "
+                "-       nic-0,nic-1  -       -\n");
     str_fini(&c.out);
     cJSON_Delete(list);
 }
@@ -533,12 +539,16 @@ Test(allocations, a_relation_that_is_not_known_is_not_shown_as_kept)
         "\"node\":\"n\",\"numa\":0,\"relation\":\"PIX\","
         "\"achieved\":{\"state\":\"kept\",\"relation\":null}}]");
     struct cli c = {.out = STR_INIT(4096)};
-    cr_expect(allocations_render(&c, list));
+    cr_expect(listing_table(&c, list, &allocations_listing));
     assert_text(&c.out,
-                "POD  ROLE     NODE  CARD  GPU  NUMA  RELATION  ACHIEVED\n"
-                "a/h  host     n     -     -       0  PIX       unknown\n"
-                "a/i  host     n     -     -       0  PIX       PIX\n"
-                "a/s  service  n     -     -       0  PIX       kept\n");
+                "POD  ROLE     NODE  CARD  GPU  NUMA  RELATION  ACHIEVED  "
+                "STATE  REASON\n"
+                "a/h  host     n     -     -       0  PIX       unknown   -    "
+                "  -\n"
+                "a/i  host     n     -     -       0  PIX       PIX       -    "
+                "  -\n"
+                "a/s  service  n     -     -       0  PIX       kept      -    "
+                "  -\n");
     str_fini(&c.out);
     cJSON_Delete(list);
 }
