@@ -29,29 +29,35 @@ static void add_job(struct table *t, const cJSON *job)
     table_add(t, json_text(score, "tier"));
 }
 
+static const struct listing_column job_columns[] = {
+    {"JOB", 0, "NAMESPACE/JOB", NULL},
+    {"SIZE", LISTING_RIGHT, "pairs that it is to have", ".size"},
+    {"BOUND", LISTING_RIGHT, "pairs that have their places", ".pairs.bound"},
+    {"HELD", LISTING_RIGHT, "places that are kept for pairs that come", NULL},
+    {"MISSING", LISTING_RIGHT, "pairs without a place", NULL},
+    {"NODES", LISTING_RIGHT, "nodes that it is on", NULL},
+    {"LEAVES", LISTING_RIGHT, "leaf switches that these hang on", NULL},
+    {"CROSSINGS", LISTING_RIGHT,
+     "pairs next to one another by rank that are on different leaves", NULL},
+    {"UNALIGNED", LISTING_RIGHT, "pairs that are not as close as they ask for",
+     NULL},
+    {"WITHIN", 0, "the lowest tier of switches that all of it is below", NULL},
+};
+const struct listing jobs_listing = {
+    .columns = job_columns,
+    .n_columns = ARRAY_LEN(job_columns),
+    .add = add_job,
+    .none = "No pod of a job is bound yet.\n",
+};
+
 int verb_jobs(struct cli *c, int argc, char **argv)
 {
-    static const struct table_column columns[] = {
-        {"JOB", false},    {"SIZE", true},      {"BOUND", true},
-        {"HELD", true},    {"MISSING", true},   {"NODES", true},
-        {"LEAVES", true},  {"CROSSINGS", true}, {"UNALIGNED", true},
-        {"WITHIN", false},
-    };
     cleanup_str struct str path = STR_INIT(4096);
-    cleanup_with(json) cJSON *json = NULL;
-    cleanup_table struct table t;
     (void)argc;
     (void)argv;
     str_add(&path, "/v1/jobs?limit=100000");
     cli_add_query(&path, "namespace", cli_namespace(c));
-    table_init_columns(&t, columns, ARRAY_LEN(columns));
-    int rc = cli_get(c, str_text(&path), &json);
-    if (rc || !json)
-        return rc;
-    cli_add_rows(&t, json_list(json, "items"), add_job);
-    table_sort(&t);
-    cli_write_rows(c, &t, "No pod of a job is bound yet.\n");
-    return 0;
+    return listing_get(c, str_text(&path), &jobs_listing);
 }
 
 /* --- one job ------------------------------------------------------------ */

@@ -1,6 +1,7 @@
 /* biga ps - the pods that were applied, or that a cluster has: how they fare. */
 #include <string.h>
 
+#include "cli/base/age.h"
 #include "cli/base/say.h"
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
@@ -24,24 +25,41 @@ static void add_pod(struct table *t, const cJSON *pod)
     table_add_style(t, state_style(pod), json_text(pod, "state"));
     table_add(t, json_true(pod, "ready") ? "yes" : "no");
     cli_add_known(t, json_number(pod, "restarts"));
+    age_add(t, json_text(pod, "submitted"));
     table_add(t, json_text(pod, "reason"));
+    cli_add_devices(t, json_list(pod, "gpus"));
+    cli_add_devices(t, json_list(pod, "nics"));
+    table_add(t, json_text(pod, "job"));
+    cli_add_known(t, *json_text(pod, "job") ? json_number(pod, "pair") : -1);
+    table_add(t, json_text(pod, "address"));
+    table_add(t, json_text(pod, "message"));
 }
 
-static const struct table_column pod_columns[] = {
-    {"POD", false},   {"ROLE", false},  {"NODE", false},    {"CARD", false},
-    {"STATE", false}, {"READY", false}, {"RESTARTS", true}, {"REASON", false},
+static const struct listing_column pod_columns[] = {
+    {"POD", 0, "NAMESPACE/POD", NULL},
+    {"ROLE", 0, "host, xpu or service", NULL},
+    {"NODE", 0, "where it is, once it has a place", NULL},
+    {"CARD", 0, "PCI addresses of its cards", NULL},
+    {"STATE", 0, "pending, wanted, creating, running, stopping, failed or gone",
+     NULL},
+    {"READY", 0, "yes when all its containers run", NULL},
+    {"RESTARTS", LISTING_RIGHT, "of its containers", NULL},
+    {"AGE", LISTING_RIGHT | LISTING_AGES, "since it was applied", ".submitted"},
+    {"REASON", 0, "a word for why it is in that state", NULL},
+    {"GPU", LISTING_WIDE, "PCI addresses of its GPUs", NULL},
+    {"NIC", LISTING_WIDE, "PCI addresses of its compute NICs", NULL},
+    {"JOB", LISTING_WIDE, "the job that it is of", NULL},
+    {"PAIR", LISTING_RIGHT | LISTING_WIDE, "its rank in that job", NULL},
+    {"ADDRESS", LISTING_WIDE, "its IP address", NULL},
+    {"MESSAGE", LISTING_WIDE, "what to do next", NULL},
 };
-
-static void say_pods(struct cli *c, const cJSON *list)
-{
-    cleanup_table struct table t;
-    table_init_columns(&t, pod_columns, ARRAY_LEN(pod_columns));
-    cli_add_rows(&t, list, add_pod);
-    table_sort(&t);
-    cli_write_rows(c, &t,
-                   "There is no pod: biga apply FILE applies one, in a "
-                   "cluster kubectl does.\n");
-}
+const struct listing pods_listing = {
+    .columns = pod_columns,
+    .n_columns = ARRAY_LEN(pod_columns),
+    .add = add_pod,
+    .none = "There is no pod: biga apply FILE applies one, in a cluster "
+            "kubectl does.\n",
+};
 
 static void say_fact(struct cli *c, const char *what, const char *text)
 {
@@ -75,11 +93,8 @@ static void say_containers(struct cli *c, const cJSON *list)
 
 static void say_pod(struct cli *c, const cJSON *pod)
 {
-    cleanup_table struct table t;
     cleanup_str struct str attempt = STR_INIT(32);
-    table_init_columns(&t, pod_columns, ARRAY_LEN(pod_columns));
-    add_pod(&t, pod);
-    table_write(&t, c->colours, &c->out);
+    listing_one(c, pod, &pods_listing);
     str_add_c(&c->out, '\n');
     str_addf(&attempt, "%.0f", json_number(pod, "attempt"));
     say_fact(c, "uid", json_text(pod, "uid"));
@@ -105,14 +120,12 @@ int verb_ps(struct cli *c, int argc, char **argv)
     if (argc == 0) {
         str_add(&path, "/v1/pods?limit=100000");
         cli_add_query(&path, "namespace", cli_namespace(c));
-    } else {
-        str_add(&path, "/v1/pods/");
-        cli_add_name(&path, argv[0]);
+        return listing_get(c, str_text(&path), &pods_listing);
     }
+    str_add(&path, "/v1/pods/");
+    cli_add_name(&path, argv[0]);
     int rc = cli_get(c, str_text(&path), &json);
-    if (rc == 0 && json && argc == 0)
-        say_pods(c, json_list(json, "items"));
-    else if (rc == 0 && json)
+    if (rc == 0 && json)
         say_pod(c, json);
     return rc;
 }
