@@ -50,6 +50,29 @@ static void add_clean(const char *text, size_t size, bool escape,
     }
 }
 
+void text_wrap(const char *text, size_t column, size_t indent, size_t width,
+               struct str *out)
+{
+    bool begun = false; /* the line has a word */
+    for (const char *p = text; *p;) {
+        size_t n = strcspn(p, " "), needs = text_width_n(p, n) + begun;
+        if (begun && column + needs > width) {
+            str_add_c(out, '\n');
+            for (size_t i = 0; i < indent; i++)
+                str_add_c(out, ' ');
+            column = indent;
+            needs--;
+            begun = false;
+        }
+        if (begun)
+            str_add_c(out, ' ');
+        str_add_n(out, p, n);
+        column += needs;
+        begun = true;
+        p += n + (p[n] == ' ');
+    }
+}
+
 void text_clean(const char *text, struct str *out)
 {
     add_clean(text, strlen(text), false, out);

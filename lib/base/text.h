@@ -12,6 +12,12 @@
 size_t text_width(const char *text);
 size_t text_width_n(const char *text, size_t size);
 
+/* Append `text`, of words with one space between, from `column` on in lines of
+ * at most `width` columns, of which all but the first begin with `indent`
+ * spaces. */
+void text_wrap(const char *text, size_t column, size_t indent, size_t width,
+               struct str *out);
+
 /* Append `text` with each hidden character replaced by '?'. */
 void text_clean(const char *text, struct str *out);
 

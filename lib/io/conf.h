@@ -101,6 +101,8 @@ int conf_check_needs(const struct conf_program *program, const void *target,
 void conf_fini(const struct conf_program *program, void *target);
 
 void conf_print_help(const struct conf_program *program, FILE *out);
+/* The settings alone, as the help has them. */
+void conf_print_options(const struct conf_program *program, FILE *out);
 void conf_print_man(const struct conf_program *program, FILE *out);
 void conf_print_markdown(const struct conf_program *program, FILE *out);
 /* For bash's programmable completion; with commands, each with its options. */

@@ -97,27 +97,11 @@ static bool has_default(const struct conf_setting *s)
 
 /* --- help --------------------------------------------------------------- */
 
-static void print_wrapped(const char *text, FILE *out)
-{
-    size_t column = HELP_INDENT;
-    for (const char *p = text; *p;) {
-        size_t n = strcspn(p, " "), width = text_width_n(p, n);
-        if (column > HELP_INDENT && column + 1 + width > HELP_WIDTH) {
-            fprintf(out, "\n%*s", HELP_INDENT, "");
-            column = HELP_INDENT;
-        }
-        fprintf(out, "%s%.*s", column > HELP_INDENT ? " " : "", (int)n, p);
-        column += width + (column > HELP_INDENT);
-        p += n + (p[n] == ' ');
-    }
-    fputc('\n', out);
-}
-
 static void print_help_of(const struct conf_setting *s, bool own, FILE *out)
 {
     (void)own;
     char head[HEAD_MAX];
-    cleanup_str struct str text = STR_INIT(8192);
+    cleanup_str struct str text = STR_INIT(8192), wrapped = STR_INIT(16384);
     int n = s->letter
                 ? snprintf(head, sizeof head, "  -%c, --%s", s->letter, s->name)
                 : snprintf(head, sizeof head, "      --%s", s->name);
@@ -131,7 +115,14 @@ static void print_help_of(const struct conf_setting *s, bool own, FILE *out)
     str_add(&text, s->help);
     if (has_default(s))
         str_addf(&text, " Default: %s.", s->otherwise);
-    print_wrapped(str_text(&text), out);
+    text_wrap(str_text(&text), HELP_INDENT, HELP_INDENT, HELP_WIDTH, &wrapped);
+    fprintf(out, "%s\n", str_text(&wrapped));
+}
+
+void conf_print_options(const struct conf_program *program, FILE *out)
+{
+    for (size_t i = 0; i < program->n_settings; i++)
+        print_help_of(&program->settings[i], false, out);
 }
 
 void conf_print_help(const struct conf_program *program, FILE *out)

@@ -213,3 +213,24 @@ Test(text, order_is_total)
             }
     }
 }
+
+Test(text, words_are_wrapped)
+{
+    static const struct {
+        const char *text;
+        size_t column, indent, width;
+        const char *want;
+    } cases[] = {
+        {"", 0, 0, 10, ""},
+        {"one two three", 0, 2, 7, "one two\n  three"},
+        {"one two three", 4, 2, 7, "one\n  two\n  three"},
+        {"no-place-for-this word", 0, 0, 5, "no-place-for-this\nword"},
+        {"\xc3\xa4\xc3\xb6 \xc3\xbc", 0, 0, 4, "\xc3\xa4\xc3\xb6 \xc3\xbc"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cleanup_str struct str out = STR_INIT(256);
+        text_wrap(cases[i].text, cases[i].column, cases[i].indent,
+                  cases[i].width, &out);
+        cr_expect_str_eq(str_text(&out), cases[i].want);
+    }
+}
