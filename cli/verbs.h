@@ -36,7 +36,10 @@ enum { VERB_LISTS_MAX = 3 };
 struct verb_about {
     const char *name;
     enum verb_group group;
-    const char *kind; /* of what it shows, for -o name: "node"; "": none */
+    const char *brief; /* its line on the first screen; NULL: its name alone */
+    const char *kind;  /* of what it shows, for -o name: "node"; "": none */
+    const char *takes; /* what its arguments are, in their order, as
+                        * complete.h knows them: "node"; "": anything */
     const struct listing *lists[VERB_LISTS_MAX]; /* whose columns it shows */
     const char *examples; /* lines: a command line and "# what it does" */
     const char *see;      /* other commands, with a space between */

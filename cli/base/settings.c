@@ -34,7 +34,7 @@ static const struct conf_setting settings[] = {
     CHOICE("output", output, "table|wide|json|yaml|name",
            "How to print the answer: a table, one with more columns, the "
            "server's JSON, that as YAML, or names alone.",
-           .letter = 'o', .otherwise = "table", .metavar = "FORM"),
+           .letter = 'o', .otherwise = "table"),
     FLAG("json", json, "The same as -o json.", .letter = 'j'),
     TEXT("selector", selector,
          "In lists: only what has these labels or members, as in "
