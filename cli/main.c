@@ -103,22 +103,20 @@ static int print_out(const struct cli *c, int rc)
 
 int main(int argc, char **argv)
 {
-    cleanup_str struct str commands = STR_INIT(8192);
-    const char *extra[CLI_EXTRA];
-    struct conf_program program;
+    cleanup_manual struct cli_manual manual;
     struct cli c = {.out = STR_INIT(STR_MAX_DEFAULT)};
     struct error err = {0};
     int first = 1;
+    cli_manual_init(&manual);
     if (argc > 1 && strcmp(argv[1], "replay") == 0) /* has its own options */
         return verb_replay(&c, argc - 2, argv + 2);
-    cli_program(&program, &commands, extra);
+    struct conf_program program = manual.program;
     cleanup_free bool *given = xcalloc(program.n_settings, sizeof *given);
     cleanup_free struct conf_command *names = xcalloc(n_verbs, sizeof *names);
     for (size_t i = 0; i < n_verbs; i++)
         names[i] = (struct conf_command){verbs[i].name, verbs[i].options};
     program.commands = names;
     program.n_commands = n_verbs;
-    program.passes_on = VERB_PASSES_ON;
     program.given = given;
     c.given = given;
     int about = argc;

@@ -113,20 +113,6 @@ const struct verb *verb_suggest(const char *word)
     return best;
 }
 
-void verbs_describe(struct str *out)
-{
-    size_t width = 0;
-    for (size_t i = 0; i < n_verbs; i++) {
-        size_t w = strlen(verbs[i].name) + 1 + strlen(verbs[i].args);
-        width = w > width ? w : width;
-    }
-    for (size_t i = 0; i < n_verbs; i++) {
-        const struct verb *v = &verbs[i];
-        int room = (int)(width - strlen(v->name));
-        str_addf(out, "  %s %-*s %s\n", v->name, room, v->args, v->help);
-    }
-}
-
 int verb_version(struct cli *c, int argc, char **argv)
 {
     (void)argc;

@@ -59,14 +59,23 @@ extern const size_t n_verbs;
 const struct verb *verb_find(const char *name);
 /* The verb that was probably meant, or NULL. */
 const struct verb *verb_suggest(const char *word);
-/* All verbs with their arguments and help, one a line. */
+/* All verbs in their groups, as the first screen has them. */
 void verbs_describe(struct str *out);
+/* What the columns of a list mean, a line or more for each. */
+void verb_describe_columns(const struct listing *l, struct str *out);
+/* Its examples, each a line behind `indent`. */
+void verb_describe_examples(const struct verb_about *a, const char *indent,
+                            struct str *out);
 
-/* The table of settings and the manual, with all verbs; `commands` and
- * `extra` hold its texts. */
-enum { CLI_EXTRA = 3 };
-void cli_program(struct conf_program *ret_program, struct str *commands,
-                 const char *extra[CLI_EXTRA]);
+/* The settings, and the manual with all verbs, whose texts it holds. */
+struct cli_manual {
+    struct conf_program program;
+    struct str commands, columns, examples;
+    const char *extra[9];
+};
+void cli_manual_init(struct cli_manual *ret_manual); /* and stays where it is */
+void cli_manual_fini(struct cli_manual *m);
+#define cleanup_manual __attribute__((__cleanup__(cli_manual_fini)))
 
 /* The two that are here. */
 verb_f verb_version; /* verbs.c */

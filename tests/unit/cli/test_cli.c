@@ -35,14 +35,89 @@ Test(verbs, every_verb_is_found_and_described)
 {
     cleanup_str struct str out = STR_INIT(8192);
     verbs_describe(&out);
+    cr_assert_eq(n_verbs, n_verbs_about);
     for (size_t i = 0; i < n_verbs; i++) {
+        const struct verb_about *a = verb_about(verbs[i].name);
         cr_assert_eq(verb_find(verbs[i].name), &verbs[i]);
-        cr_assert_not_null(strstr(str_text(&out), verbs[i].help));
+        cr_assert_str_eq(a->name, verbs[i].name, "nothing is told of %s",
+                         verbs[i].name);
+        cr_assert_not_null(strstr(str_text(&out), verbs[i].name));
         cr_assert_not_null(verbs[i].run);
         cr_assert_leq(verbs[i].args_min, verbs[i].args_max);
+        cr_assert(a->kind && a->takes && a->see);
+        cr_expect(strncmp(a->examples, "biga ", 5) == 0 ||
+                      strcmp(a->name, "rsh") == 0,
+                  "%s", a->name);
     }
     cr_assert_null(verb_find("node "));
     cr_assert_null(verb_find(""));
+}
+
+/* What others are named there are commands. */
+Test(verbs, see_also_names_commands)
+{
+    for (size_t i = 0; i < n_verbs_about; i++) {
+        cleanup_free char *see = xstrdup(verbs_about[i].see);
+        char *rest = see;
+        for (char *word; (word = strsep(&rest, " ")) && *word;)
+            cr_expect(verb_find(word) && strcmp(word, verbs_about[i].name),
+                      "%s: %s", verbs_about[i].name, word);
+    }
+}
+
+static void assert_fits(const char *text, const char *of)
+{
+    for (const char *p = text; *p;) {
+        size_t n = strcspn(p, "\n");
+        cr_expect_leq(text_width_n(p, n), 80, "%s: %.*s", of, (int)n, p);
+        p += n + (p[n] == '\n');
+    }
+}
+
+Test(verbs, the_help_is_one_screen_of_80_columns)
+{
+    struct cli c = {.out = STR_INIT(65536)};
+    size_t lines = 0;
+    cr_assert_eq(verb_help(&c, 0, NULL), 0);
+    for (const char *p = str_text(&c.out); *p; p++)
+        lines += *p == '\n';
+    cr_expect(lines >= 24 && lines <= 40, "%zu lines", lines);
+    assert_fits(str_text(&c.out), "help");
+    str_fini(&c.out);
+}
+
+Test(verbs, columns_and_examples_fit_80_columns)
+{
+    for (size_t i = 0; i < n_verbs_about; i++) {
+        const struct verb_about *a = &verbs_about[i];
+        cleanup_str struct str out = STR_INIT(65536);
+        verb_describe_examples(a, "  ", &out);
+        for (size_t k = 0; k < VERB_LISTS_MAX && a->lists[k]; k++) {
+            const struct listing *l = a->lists[k];
+            verb_describe_columns(l, &out);
+            for (size_t j = 0; j < l->n_columns; j++)
+                cr_expect(*l->columns[j].means &&
+                              !strpbrk(l->columns[j].title, " ,"),
+                          "%s: %s", a->name, l->columns[j].title);
+        }
+        assert_fits(str_text(&out), a->name);
+    }
+}
+
+Test(listing, every_list_has_a_cell_for_each_column)
+{
+    cleanup_with(json) cJSON *nothing = cJSON_CreateObject();
+    for (size_t i = 0; i < n_verbs_about; i++)
+        for (size_t k = 0; k < VERB_LISTS_MAX && verbs_about[i].lists[k]; k++) {
+            const struct listing *l = verbs_about[i].lists[k];
+            struct table_column columns[TABLE_COLUMNS_MAX] = {0};
+            cleanup_table struct table t;
+            for (size_t j = 0; j < l->n_columns; j++)
+                columns[j].title = "";
+            table_init_columns(&t, columns, l->n_columns);
+            l->add(&t, nothing);
+            cr_expect_eq(t.n_cells, l->n_columns, "%s", verbs_about[i].name);
+        }
 }
 
 Test(verbs, a_slip_is_understood)
