@@ -5,6 +5,7 @@
 
 #include "cli/base/say.h"
 #include "cli/base/settings.h"
+#include "lib/base/jscan.h"
 #include "lib/base/mem.h"
 #include "lib/base/text.h"
 #include "lib/io/yaml_write.h"
@@ -65,39 +66,65 @@ static void add_kind(const cJSON *object, const char *kind, struct str *out)
     str_add_c(out, '/');
 }
 
-static int add_names(struct cli *c, const cJSON *json, const char *kind)
+static int add_names(const cJSON *json, const char *kind, struct str *out)
 {
     const cJSON *x, *list = json_list(json, "items");
     cleanup_str struct str name = STR_INIT(8192);
     cJSON_ArrayForEach(x, list)
     {
-        int rc = add_names(c, x, kind);
+        int rc = add_names(x, kind, out);
         if (rc)
             return rc;
     }
     if (list)
         return 0;
     add_kind(json, kind, &name);
-    if (!*kind || !output_name(json, &name))
+    if (str_text(&name)[0] == '/' || !output_name(json, &name))
         return cli_usage("-o name: what was asked for has no name; it may be "
                          "table, wide, json or yaml");
-    str_addf(&c->out, "%s\n", str_text(&name));
+    str_addf(out, "%s\n", str_text(&name));
     return 0;
+}
+
+static void yaml_add(const cJSON *json, bool first, struct str *out)
+{
+    if (!first)
+        str_add(out, "---\n");
+    yaml_write(json, out);
+}
+
+/* The next of the JSON texts that a command has printed, one after the other. */
+static int next_json(const char **at, const char *end, cJSON **ret_json,
+                     struct error *err)
+{
+    struct jscan scan;
+    struct jtext bytes;
+    jscan_init(&scan, *at, (size_t)(end - *at));
+    if (!jscan_raw(&scan, &bytes))
+        return jscan_error(&scan, err);
+    *at += jscan_offset(&scan);
+    *at += strspn(*at, " \r\n\t");
+    return json_parse(bytes.data, bytes.size, ret_json, err);
 }
 
 int output_finish(struct cli *c, const char *kind)
 {
-    cleanup_with(json) cJSON *json = NULL;
+    struct str made = STR_INIT(STR_MAX_DEFAULT);
+    const char *at = str_text(&c->out), *end = at + c->out.size;
     struct error err = {0};
+    int rc = 0;
     if (c->form != OUTPUT_YAML && c->form != OUTPUT_NAME)
         return 0;
-    if (c->out.size == 0)
-        return 0;
-    if (json_parse(str_text(&c->out), c->out.size, &json, &err))
-        return cli_fail("the answer is no JSON: %s", err.text);
-    str_reset(&c->out);
-    if (c->form == OUTPUT_NAME)
-        return add_names(c, json, kind);
-    yaml_write(json, &c->out);
-    return 0;
+    for (bool first = true; rc == 0 && at < end; first = false) {
+        cleanup_with(json) cJSON *json = NULL;
+        if (next_json(&at, end, &json, &err) < 0)
+            rc = cli_fail("the answer is no JSON: %s", err.text);
+        else if (c->form == OUTPUT_NAME)
+            rc = add_names(json, kind, &made);
+        else
+            yaml_add(json, first, &made);
+    }
+    str_fini(&c->out);
+    c->out = made;
+    return rc;
 }

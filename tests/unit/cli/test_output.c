@@ -97,6 +97,9 @@ Test(output, forms_are_made_of_json)
                 "items:\n- name: b\n- kind: Pod\n  namespace: \"n\"\n"
                 "  name: a\n");
     assert_form(OUTPUT_YAML, "node", "", "");
+    assert_form(OUTPUT_YAML, "node", "{\"a\":1}\n[\n2]\n", "a: 1\n---\n- 2\n");
+    assert_form(OUTPUT_NAME, "node", "{\"name\":\"a\"}{\"name\":\"b\"}",
+                "node/a\nnode/b\n");
 }
 
 Test(output, what_has_no_name_is_told, .init = cr_redirect_stderr)
