@@ -1,6 +1,7 @@
 /* biga - the command line. */
 #include <string.h>
 
+#include "cli/base/names.h"
 #include "cli/base/output.h"
 #include "cli/base/say.h"
 #include "cli/verb/verb.h"
@@ -13,6 +14,25 @@ static int complain_verb(const char *word)
     return v ? cli_usage("%s: no such command; did you mean `biga %s`?", word,
                          v->name)
              : cli_usage("%s: no such command; see biga help", word);
+}
+
+/* What the server does not know: is there something with such a name? */
+static void suggest_names(struct cli *c, const char *takes, int argc,
+                          char **argv)
+{
+    for (int i = 0; i < argc && *takes; i++) {
+        size_t n = strcspn(takes, " ");
+        bool named = i + 1 < argc; /* biga delete KIND NAME */
+        cleanup_free char *kind = strcmp(takes, "deletable") != 0
+                                      ? xstrndup(takes, n)
+                                  : named ? xstrdup(argv[i++])
+                                          : xstrdup("pod");
+        cleanup_str struct str name = STR_INIT(4096);
+        takes += n + (takes[n] == ' ');
+        if (names_guess(c, kind, argv[i], &name) &&
+            strcmp(str_text(&name), argv[i]) != 0)
+            fprintf(stderr, "Did you mean %s \"%s\"?\n", kind, str_text(&name));
+    }
 }
 
 static int dispatch(struct cli *c, int argc, char **argv)
@@ -41,6 +61,8 @@ static int dispatch(struct cli *c, int argc, char **argv)
                          &argv[v->named == NAMED_FIRST ? 0 : argc - 1]);
     if (rc == 0)
         rc = v->run(c, argc, argv);
+    if (rc && c->status == 404)
+        suggest_names(c, verb_about(v->name)->takes, argc, argv);
     return rc ? rc : output_finish(c, verb_about(v->name)->kind);
 }
 

@@ -74,6 +74,12 @@ int cli_post(struct cli *c, const char *path, const struct str *body,
 
 int cli_delete(struct cli *c, const char *path, cJSON **ret_json);
 
+/* GET what is only good to have, within a time: nothing is said, and c->status
+ * stays.  0 and the answer, or -errno. */
+int cli_peek(struct cli *c, const char *path, unsigned timeout_ms,
+             cJSON **ret_json);
+int cli_peek_with(struct http_client *http, const char *path, cJSON **ret_json);
+
 /* All of a file, or of stdin ("-"), up to 16 MiB; else an exit code, after
  * saying on stderr what is wrong. */
 int cli_read_input(const char *name, struct str *ret_text);

@@ -101,14 +101,14 @@ static int read_token(const char *path, struct str *out, struct error *err)
     return 0;
 }
 
-static int connect_to(const struct cli *c, struct http_client **ret_client,
-                      struct error *err)
+static int connect_to(const struct cli *c, unsigned timeout_ms,
+                      struct http_client **ret_client, struct error *err)
 {
     const struct cli_settings *s = &c->set;
     cleanup_str struct str token = STR_INIT(TOKEN_MAX + 16);
     const struct http_config config = {
         .base = s->server,
-        .timeout_ms = TIMEOUT_MS,
+        .timeout_ms = timeout_ms,
         .ca_file = s->ca,
         .cert_file = s->cert,
         .key_file = s->key,
@@ -134,7 +134,7 @@ static int ask(struct cli *c, const char *method, const char *path,
     cleanup_with(http_client) struct http_client *http = NULL;
     struct http_answer answer = {.body = STR_INIT(STR_MAX_DEFAULT)};
     struct error err = {0};
-    if (connect_to(c, &http, &err))
+    if (connect_to(c, TIMEOUT_MS, &http, &err))
         return cli_usage("%s", err.text);
     int rc;
     c->status = 0;
@@ -146,6 +146,29 @@ static int ask(struct cli *c, const char *method, const char *path,
     c->status = answer.status;
     str_fini(&answer.body);
     return rc;
+}
+
+int cli_peek_with(struct http_client *http, const char *path, cJSON **ret_json)
+{
+    struct http_answer answer = {.body = STR_INIT(STR_MAX_DEFAULT)};
+    struct error err = {0};
+    int r = http_call(http, "GET", path, NULL, 0, NULL, &answer, &err);
+    if (r == 0 && answer.status != 200)
+        r = -ENOENT;
+    if (r == 0)
+        r = json_parse(str_text(&answer.body), answer.body.size, ret_json,
+                       &err);
+    str_fini(&answer.body);
+    return r;
+}
+
+int cli_peek(struct cli *c, const char *path, unsigned timeout_ms,
+             cJSON **ret_json)
+{
+    cleanup_with(http_client) struct http_client *http = NULL;
+    struct error err = {0};
+    int r = connect_to(c, timeout_ms, &http, &err);
+    return r < 0 ? r : cli_peek_with(http, path, ret_json);
 }
 
 int cli_get(struct cli *c, const char *path, cJSON **ret_json)

@@ -30,6 +30,20 @@ void host_socket_close(struct host_socket *l)
     str_fini(&l->answer.body);
 }
 
+int host_socket_peek(struct cli *c, const char *path, unsigned timeout_ms,
+                     cJSON **ret_json)
+{
+    cleanup_free char *base = xasprintf("unix:%s", c->set.socket);
+    struct http_client *http;
+    struct error err = {0};
+    int r = http_client_create(base, timeout_ms, &http, &err);
+    if (r < 0)
+        return r;
+    r = cli_peek_with(http, path, ret_json);
+    http_client_destroy(http);
+    return r;
+}
+
 static int complain_silent(const struct host_socket *l, const struct error *err)
 {
     const char *path = l->cli->set.socket;

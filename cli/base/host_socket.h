@@ -15,6 +15,9 @@ struct host_socket {
 /* An exit code, after saying on stderr what is wrong. */
 int host_socket_open(struct cli *c, struct host_socket *ret_local);
 void host_socket_close(struct host_socket *l);
+/* As cli_peek(), from that socket. */
+int host_socket_peek(struct cli *c, const char *path, unsigned timeout_ms,
+                     cJSON **ret_json);
 
 /* As cli_get() and cli_post().  `timeout_s` 0: 10. */
 int host_socket_ask(struct host_socket *l, const char *method, const char *path,

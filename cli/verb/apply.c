@@ -132,6 +132,8 @@ static int delete_job(struct cli *c, const char *namespace, const char *job)
         }
     }
     if (rc == 0 && n == 0)
+        c->status = 404; /* there is no such thing, as of others */
+    if (rc == 0 && n == 0)
         rc = cli_fail("job %s/%s has no pods", namespace, job);
     return rc;
 }

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { WORD_MAX = 32 }; /* a longer one is as far as it is long */
+enum { WORD_MAX = 64 }; /* a longer one is as far as it is long */
 
 static size_t min2(size_t a, size_t b)
 {

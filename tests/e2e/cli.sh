@@ -143,10 +143,32 @@ check "the host with 9 cards is there" 0 "^$node +ready +9/9" "$biga" nodes
 check "node" 0 "^status +ready" "$biga" node "$node"
 check "cards of one node" 0 "BlueField-3" "$biga" cards "$node"
 check "all cards, by their PCI addresses" 0 "^NODE +CARD +NUMA" "$biga" cards
+check "a slip of a node's name is understood" 1 "^Did you mean node .$node.\?$" \
+    "$biga" node "${node}x"
+check "… as the node whose cards are asked for" 1 "^Did you mean node .$node.\?$" \
+    "$biga" cards "x$node"
+check "what is far off is not guessed" 0 "^0$" \
+    sh -c "'$biga' node frobnicate 2>&1 | grep -c 'Did you'; true"
 check "topo draws switches" 0 "PCIe switch" "$biga" topo "$node"
 check "matrix" 0 "^CARD0 +X " "$biga" matrix "$node"
 check "--json passes the server's JSON on" 0 '"relations":' \
     "$biga" --json topo "$node"
+check "nodes as YAML" 0 "^- name: $node$" "$biga" nodes -o yaml
+check "… by name alone" 0 "^node/$node$" "$biga" nodes -o name
+check "… with more columns" 0 "^NODE .* BOOT$" "$biga" nodes -o wide
+check "… those chosen" 0 "^1$" sh -c "'$biga' nodes -l 'cards.total>8' -o name | wc -l"
+check "… as JSON, too" 0 '"items":\[\]' "$biga" nodes -l status=lost -o json
+check "… in the order of a column" 0 "^node/$node$" \
+    sh -c "'$biga' nodes --sort-by cards -o name | tail -n 1"
+check "… or of a path" 0 "^node/$node$" \
+    sh -c "'$biga' nodes --sort-by '{.cards.total}' -o name | tail -n 1"
+check "an unknown column" 2 '"size" is no column; must be one of NODE, STATUS, CARDS' \
+    "$biga" nodes --sort-by size
+check "a wrong selector" 2 '"a b": byte 3' "$biga" nodes -l 'a b'
+check "two forms at a time" 2 "json is -o json, but --output is .yaml" \
+    "$biga" nodes -j -o yaml
+check "all namespaces and one" 2 "namespace is given, too" "$biga" ps -A -n lab
+check "what has no name" 2 "has no name; it may be" "$biga" policy -o name
 check "an option may stand behind the command" 0 '^\{' "$biga" nodes --json
 check "no job yet" 0 "No pod of a job" "$biga" jobs
 check "an unknown job" 1 "404.*job lab/ring" "$biga" job ring -n lab
@@ -198,6 +220,18 @@ check "ps as JSON has the pod" 0 '"pod":\{"apiVersion":"v1"' \
 ! "$biga" --json ps ring-0-xpu | grep -q please ||
     { echo "not ok - a Secret is shown"; bad=1; }
 check "ps of an unknown pod" 1 "404.*default/nopod" "$biga" ps nopod
+check "… nor a slip: it is understood" 1 "^Did you mean pod .default/ring-0-xpu.\?$" \
+    "$biga" ps rnig-0-xpu
+check "… also in another namespace" 1 "^Did you mean pod .default/ring-0.\?$" \
+    "$biga" why -n lab ring-0
+check "… and of what is to be deleted" 1 "^Did you mean pod .default/metrics.\?$" \
+    "$biga" delete pod metrcis
+check "names, for scripts" 0 "^pod/default/ring-0-xpu$" "$biga" ps -o name
+check "… of what was applied" 0 "^configmap/default/ring$" \
+    "$biga" apply "$example" -o name
+check "pods by what they are" 0 "^pod/default/metrics$" \
+    "$biga" ps -l 'role in (service)' -o name
+check "… and no others" 0 "^1$" sh -c "'$biga' ps -l role=service -o name | wc -l"
 sed 's/busybox:static/busybox:2/' "$example" >"$work/other.yaml"
 check "another spec is refused" 1 "409.*delete it first" \
     "$biga" apply "$work/other.yaml"

@@ -14,11 +14,11 @@ Test(nearest_word, distance)
 
 Test(nearest_word, long_words_that_begin_alike_are_not_the_same)
 {
-    char a[65], b[65];
+    char a[129], b[129];
     memset(a, 'x', sizeof a);
     memset(b, 'x', sizeof b);
-    a[64] = b[40] = '\0';
-    cr_assert_eq(nearest_word_distance(a, b), 64);
+    a[128] = b[80] = '\0';
+    cr_assert_eq(nearest_word_distance(a, b), 128);
     cr_assert_eq(nearest_word_guess(a, b), NEAREST_WORD_NOT);
 }
 
