@@ -4,6 +4,7 @@
 #include "cli/base/names.h"
 #include "cli/base/output.h"
 #include "cli/base/say.h"
+#include "cli/complete.h"
 #include "cli/verb/verb.h"
 #include "cli/verbs.h"
 #include "lib/base/mem.h"
@@ -123,6 +124,14 @@ static int print_out(const struct cli *c, int rc)
     return CLI_FAILED;
 }
 
+static int finish(struct cli *c, const struct conf_program *program, int rc)
+{
+    str_fini(&c->out);
+    free(c->name);
+    conf_fini(program, &c->set);
+    return rc;
+}
+
 int main(int argc, char **argv)
 {
     cleanup_manual struct cli_manual manual;
@@ -134,11 +143,10 @@ int main(int argc, char **argv)
         return verb_replay(&c, argc - 2, argv + 2);
     struct conf_program program = manual.program;
     cleanup_free bool *given = xcalloc(program.n_settings, sizeof *given);
-    cleanup_free struct conf_command *names = xcalloc(n_verbs, sizeof *names);
-    for (size_t i = 0; i < n_verbs; i++)
-        names[i] = (struct conf_command){verbs[i].name, verbs[i].options};
-    program.commands = names;
-    program.n_commands = n_verbs;
+    if (argc > 1 && strcmp(argv[1], COMPLETE_COMMAND) == 0) {
+        complete(&c, &program, argc - 2, argv + 2, &c.out);
+        return finish(&c, &program, print_out(&c, 0));
+    }
     program.given = given;
     c.given = given;
     int about = argc;
@@ -152,9 +160,5 @@ int main(int argc, char **argv)
     const char *no_color = getenv("NO_COLOR");
     c.colours = isatty(STDOUT_FILENO) && !(no_color && *no_color);
     rc = dispatch(&c, argc - first, argv + first);
-    rc = print_out(&c, rc);
-    str_fini(&c.out);
-    free(c.name);
-    conf_fini(&program, &c.set);
-    return rc;
+    return finish(&c, &program, print_out(&c, rc));
 }

@@ -4,6 +4,10 @@
 
 #include "cli/base/cli.h"
 
+/* The name of the command at `i`, which may be that before it; NULL at the
+ * end. */
+const char *card_command(size_t i);
+
 verb_f verb_card_flash, verb_card_show; /* CARD */
 
 #endif

@@ -325,30 +325,35 @@ static int verb_card_exec(struct cli *c, int argc, char **argv)
     return run_command(c, argv[1], argv[0], argc - 2, argv + 2);
 }
 
+static const struct card_command {
+    const char *name, *args;
+    int args_min, args_max;
+    verb_f *run;
+    const char *options;
+    int named; /* the argument that is a pod's name; 0: none is */
+} commands[] = {
+    {"ps", "", 0, 0, verb_card_ps, VERB_LOCAL VERB_FORM, 0},
+    {"ps", " [CARD]", 1, 1, verb_card_ps, VERB_LOCAL VERB_FORM " namespace", 0},
+    {"show", " CARD", 1, 1, verb_card_show, VERB_LOCAL VERB_FORM, 0},
+    {"drain", " CARD", 1, 1, verb_card_drain, VERB_LOCAL VERB_FORM, 0},
+    {"undrain", " CARD", 1, 1, verb_card_undrain, VERB_LOCAL VERB_FORM, 0},
+    {"flash", " CARD --bfb FILE", 1, 1, verb_card_flash,
+     VERB_LOCAL VERB_FORM " bfb sha256 expect timeout force", 0},
+    {"objects", " CARD", 1, 1, verb_card_objects, VERB_LOCAL VERB_FORM, 0},
+    {"logs", " CARD [NAMESPACE/]POD", 2, 2, verb_card_logs,
+     VERB_LOCAL " namespace container follow limit-bytes", 2},
+    {"exec", " CARD [NAMESPACE/]POD -- COMMAND…", 3, EXEC_ARGS_MAX,
+     verb_card_exec, VERB_LOCAL VERB_FORM " namespace container exec-timeout",
+     2},
+};
+
+const char *card_command(size_t i)
+{
+    return i < ARRAY_LEN(commands) ? commands[i].name : NULL;
+}
+
 int verb_card(struct cli *c, int argc, char **argv)
 {
-    static const struct {
-        const char *name, *args;
-        int args_min, args_max;
-        verb_f *run;
-        const char *options;
-        int named; /* the argument that is a pod's name; 0: none is */
-    } commands[] = {
-        {"ps", "", 0, 0, verb_card_ps, VERB_LOCAL VERB_FORM, 0},
-        {"ps", " [CARD]", 1, 1, verb_card_ps, VERB_LOCAL VERB_FORM " namespace",
-         0},
-        {"show", " CARD", 1, 1, verb_card_show, VERB_LOCAL VERB_FORM, 0},
-        {"drain", " CARD", 1, 1, verb_card_drain, VERB_LOCAL VERB_FORM, 0},
-        {"undrain", " CARD", 1, 1, verb_card_undrain, VERB_LOCAL VERB_FORM, 0},
-        {"flash", " CARD --bfb FILE", 1, 1, verb_card_flash,
-         VERB_LOCAL VERB_FORM " bfb sha256 expect timeout force", 0},
-        {"objects", " CARD", 1, 1, verb_card_objects, VERB_LOCAL VERB_FORM, 0},
-        {"logs", " CARD [NAMESPACE/]POD", 2, 2, verb_card_logs,
-         VERB_LOCAL " namespace container follow limit-bytes", 2},
-        {"exec", " CARD [NAMESPACE/]POD -- COMMAND…", 3, EXEC_ARGS_MAX,
-         verb_card_exec,
-         VERB_LOCAL VERB_FORM " namespace container exec-timeout", 2},
-    };
     const char *usage = NULL;
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
         int n = argc - 1;

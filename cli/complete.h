@@ -1,0 +1,28 @@
+/* complete - what may come next on the command line, for shells. */
+#ifndef BIGA_CLI_COMPLETE_H
+#define BIGA_CLI_COMPLETE_H
+
+#include "cli/verbs.h"
+
+/* What the scripts of `biga completion` run:
+ *
+ *     biga __complete WORD… BEGUN
+ *
+ * A line for each word that may stand in the place of BEGUN and begins with it:
+ * the word, a tab, and what it is; names of nodes, pods and the like are asked
+ * of the server, for 1.5 s at most. The last line is ":files" when it is a file
+ * that may stand there, else ":". */
+#define COMPLETE_COMMAND "__complete"
+
+/* Append these lines. `words` are those behind it; the last is BEGUN. */
+void complete(struct cli *c, const struct conf_program *program, int n,
+              char **words, struct str *out);
+
+/* The words that a verb's argument `at` may be, as verb_about's `takes` says:
+ * node, card, pod, job, host-card and host-pod are names; file, command, shell,
+ * card-command and deletable (biga delete [KIND] NAME) are what they say. */
+
+/* biga completion bash|zsh|fish */
+int verb_completion(struct cli *c, int argc, char **argv);
+
+#endif
