@@ -469,19 +469,24 @@ BIN  := $(DESTDIR)$(PREFIX)/bin
 MAN1 := $(DESTDIR)$(PREFIX)/share/man/man1
 DATA := $(DESTDIR)$(PREFIX)/share/biga
 COMP := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+FISH := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+ZSH  := $(DESTDIR)$(PREFIX)/share/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
 install: programs man
-	install -d $(BIN) $(MAN1) $(COMP) $(DATA)/schema
+	install -d $(BIN) $(MAN1) $(COMP) $(FISH) $(ZSH) $(DATA)/schema
 	install -m 755 $(PROGRAMS) $(BIN)
 	ln -sf biga $(BIN)/kubectl-biga
 	install -m 644 $(MAN) $(MAN1)
-	for p in $(NAMES); do \
+	for p in $(filter-out biga,$(NAMES)); do \
 	    $(BUILD)/$$p --print-docs completion >$(COMP)/$$p || exit 1; done
+	$(BUILD)/biga completion bash >$(COMP)/biga
+	$(BUILD)/biga completion zsh >$(ZSH)/_biga
+	$(BUILD)/biga completion fish >$(FISH)/biga.fish
 	$(if $(wildcard schema/*),install -m 644 $(wildcard schema/*.*) $(DATA)/schema)
 deb: setup programs man
 	@deploy/package/deb $(BUILD) $(BUILD)
 uninstall:
 	rm -f $(NAMES:%=$(BIN)/%) $(BIN)/kubectl-biga $(NAMES:%=$(MAN1)/%.1) \
-	    $(NAMES:%=$(COMP)/%)
+	    $(NAMES:%=$(COMP)/%) $(ZSH)/_biga $(FISH)/biga.fish
 	rm -rf $(DATA)
 
 FORMATTED = $(sort $(shell find $(wildcard lib) model advertiser router extender \

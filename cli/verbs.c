@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cli/complete.h"
 #include "cli/demo/demo.h"
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
@@ -84,6 +85,9 @@ const struct verb verbs[] = {
     {"replay", "[OPTION]... [FILE]",
      "replay a trace of jobs under several policies; see man biga-replay", 0,
      VERB_ARGS_MAX, verb_replay, "", NAMED_NONE},
+    {"completion", "SHELL",
+     "print a script for bash, zsh or fish: commands, options, names", 1, 1,
+     verb_completion, "", NAMED_NONE},
     {"version", "", "print the version", 0, 0, verb_version, "output json",
      NAMED_NONE},
     {"help", "[COMMAND]", "print this, or the help of one command", 0, 1,

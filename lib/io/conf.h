@@ -35,12 +35,6 @@ struct conf_setting {
     const char *help;    /* one sentence, or more; no line breaks */
 };
 
-/* One of the commands of a program that has some, for the completion. */
-struct conf_command {
-    const char *name;
-    const char *options; /* names of settings, with a space between */
-};
-
 struct conf_program {
     const char *name;    /* "biga-extender" */
     const char *summary; /* one line */
@@ -51,9 +45,7 @@ struct conf_program {
     size_t n_settings;
     const char *const *extra; /* further man page sections: heading, text,
                                * heading, text …, NULL; may be NULL */
-    const struct conf_command *commands;
-    size_t n_commands;
-    const char *passes_on; /* NULL, or the command whose arguments from the
+    const char *passes_on;    /* NULL, or the command whose arguments from the
                             * second on are for another program: nothing there
                             * is an option */
     bool *given; /* NULL, or for each setting: whether conf_read() has found it
@@ -105,7 +97,7 @@ void conf_print_help(const struct conf_program *program, FILE *out);
 void conf_print_options(const struct conf_program *program, FILE *out);
 void conf_print_man(const struct conf_program *program, FILE *out);
 void conf_print_markdown(const struct conf_program *program, FILE *out);
-/* For bash's programmable completion; with commands, each with its options. */
+/* For bash's programmable completion. */
 void conf_print_completion(const struct conf_program *program, FILE *out);
 
 #endif

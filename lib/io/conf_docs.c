@@ -285,39 +285,8 @@ static void print_word(const struct conf_setting *s, bool own, FILE *out)
     fprintf(out, " --%s", s->name);
 }
 
-/* Before a command its names, behind it what it takes. */
-static void print_commands(const struct conf_program *program, FILE *out)
-{
-    fprintf(out, "_%s()\n{\n    local w words='", program->name);
-    for (size_t i = 0; i < program->n_commands; i++)
-        fprintf(out, " %s", program->commands[i].name);
-    for_each(program, print_word, out);
-    fputs("'\n    for w in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
-          "        case $w in\n",
-          out);
-    for (size_t i = 0; i < program->n_commands; i++) {
-        fprintf(out, "        %s) words='--help", program->commands[i].name);
-        for (const char *p = program->commands[i].options; *p;) {
-            size_t n = strcspn(p, " ");
-            fprintf(out, " --%.*s", (int)n, p);
-            p += n + (p[n] == ' ');
-        }
-        fputs("'; break ;;\n", out);
-    }
-    fprintf(out,
-            "        esac\n    done\n"
-            "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- "
-            "\"${COMP_WORDS[COMP_CWORD]}\")\n}\n"
-            "complete -o default -F _%s %s\n",
-            program->name, program->name);
-}
-
 void conf_print_completion(const struct conf_program *program, FILE *out)
 {
-    if (program->n_commands) {
-        print_commands(program, out);
-        return;
-    }
     fprintf(out, "complete -o default -W '");
     for_each(program, print_word, out);
     fprintf(out, "' %s\n", program->name);
