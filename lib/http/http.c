@@ -75,13 +75,28 @@ struct taking {
     struct http_answer *answer;
     size_t max;
     bool overflow;
+    CURL *curl;
+    const struct http_follow *follow; /* NULL: none */
+    bool ended;                       /* by whom it is given to */
 };
+
+static bool is_followed(const struct taking *t)
+{
+    long status = 0;
+    if (t->follow)
+        (void)curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
+    return status == 200;
+}
 
 /* Returning less than was given makes libcurl end the transfer. */
 static size_t take_body(char *data, size_t size, size_t n, void *ctx)
 {
     struct taking *t = ctx;
     struct str *body = &t->answer->body;
+    if (is_followed(t)) {
+        t->ended = !t->follow->take(t->follow->ctx, data, size * n);
+        return t->ended ? 0 : size * n;
+    }
     if (size * n > t->max - body->size || !str_reserve(body, size * n)) {
         t->overflow = true;
         return 0;
@@ -205,7 +220,10 @@ static CURLcode perform(struct http_client *c, const struct http_request *rq,
     SET(CURLOPT_URL, url);
     SET(CURLOPT_CUSTOMREQUEST, strcmp(method, "HEAD") == 0 ? NULL : method);
     SET(CURLOPT_HTTPHEADER, headers);
-    SET(CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    SET(CURLOPT_TIMEOUT_MS, rq->follow ? 0L : (long)timeout_ms);
+    SET(CURLOPT_LOW_SPEED_LIMIT, rq->follow ? 1L : 0L);
+    SET(CURLOPT_LOW_SPEED_TIME,
+        rq->follow ? (long)(rq->follow->silent_ms + 999) / 1000 : 0L);
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)timeout_ms);
     SET(CURLOPT_FRESH_CONNECT, c->reconnect ? 1L : 0L);
     SET(CURLOPT_WRITEFUNCTION, take_body);
@@ -258,13 +276,16 @@ int http_send(struct http_client *c, const struct http_request *rq,
         ret_answer->body.max = max;
     if (max > ret_answer->body.max)
         max = ret_answer->body.max;
-    struct taking taking = {.answer = ret_answer, .max = max};
+    struct taking taking = {.answer = ret_answer,
+                            .max = max,
+                            .curl = c->curl,
+                            .follow = rq->follow};
     CURLcode code = perform(c, rq, url.data, &taking);
     note_transfer(c, code, ret_answer);
     if (taking.overflow)
         return error_set(err, EMSGSIZE, "%s %s%s: the answer is over %zu bytes",
                          rq->method, c->target.shown, rq->path, max);
-    if (code != CURLE_OK)
+    if (code != CURLE_OK && !taking.ended)
         return error_set(err, errno_of(code), "%s %s%s: %s%s", rq->method,
                          c->target.shown, rq->path,
                          c->reason[0] ? c->reason : curl_easy_strerror(code),

@@ -55,12 +55,23 @@ int http_call(struct http_client *c, const char *method, const char *path,
               const char *body, size_t body_size, const char *accept,
               struct http_answer *ret_answer, struct error *err);
 
-/* The same with a content type and a deadline of its own (0: the client's). */
+/* An answer that comes bit by bit and may never end. */
+struct http_follow {
+    /* Each piece of the body of an answer with status 200; false ends it. */
+    bool (*take)(void *ctx, const char *data, size_t size);
+    void *ctx;
+    unsigned silent_ms; /* -ETIMEDOUT when nothing came for so long */
+};
+
+/* The same with a content type and a deadline of its own (0: the client's),
+ * or followed: then the deadline is that of the connection, and the body of an
+ * answer with another status is in the answer. */
 struct http_request {
     const char *method, *path, *accept, *content_type;
     const char *body;
     size_t body_size;
     unsigned timeout_ms;
+    const struct http_follow *follow; /* NULL: not */
 };
 int http_send(struct http_client *c, const struct http_request *request,
               struct http_answer *ret_answer, struct error *err);
