@@ -77,6 +77,8 @@ enum {
     "id, pod, job, node, pair, role, devices, since, until, level, sum"
 #define NODE_COLUMNS "id, node, since, status, cards, sum"
 
+/* A "+" hides a value from the choice of a partial index, for which a statement
+ * would be prepared anew with each value. */
 static const char *const sql_texts[HISTORY_SQL_COUNT] = {
     [HISTORY_BEGIN] = "BEGIN IMMEDIATE",
     [HISTORY_BEGIN_READ] = "BEGIN",
@@ -133,15 +135,15 @@ static const char *const sql_texts[HISTORY_SQL_COUNT] = {
     [HISTORY_EVENTS_DOWN] = EVENTS_DOWN(""),
     [HISTORY_EVENTS_OF_OBJECT_UP] = EVENTS_UP("object = ?2 AND "),
     [HISTORY_EVENTS_OF_OBJECT_DOWN] = EVENTS_DOWN("object = ?2 AND "),
-    [HISTORY_EVENTS_OF_NODE_UP] = EVENTS_UP("node = ?2 AND node > 0 AND "),
-    [HISTORY_EVENTS_OF_NODE_DOWN] = EVENTS_DOWN("node = ?2 AND node > 0 AND "),
-    [HISTORY_EVENTS_OF_JOB_UP] = EVENTS_UP("job = ?2 AND job > 0 AND "),
-    [HISTORY_EVENTS_OF_JOB_DOWN] = EVENTS_DOWN("job = ?2 AND job > 0 AND "),
+    [HISTORY_EVENTS_OF_NODE_UP] = EVENTS_UP("node = +?2 AND node > 0 AND "),
+    [HISTORY_EVENTS_OF_NODE_DOWN] = EVENTS_DOWN("node = +?2 AND node > 0 AND "),
+    [HISTORY_EVENTS_OF_JOB_UP] = EVENTS_UP("job = +?2 AND job > 0 AND "),
+    [HISTORY_EVENTS_OF_JOB_DOWN] = EVENTS_DOWN("job = +?2 AND job > 0 AND "),
     [HISTORY_PLACES_OF_NODE] = "SELECT " PLACE_COLUMNS
-                               " FROM places WHERE node = ?1 AND level = ?2 "
+                               " FROM places WHERE node = ?1 AND level = +?2 "
                                "AND since > ?3 AND since <= ?4",
     [HISTORY_PLACES_OF_JOB] = "SELECT " PLACE_COLUMNS " FROM places WHERE "
-                              "job = ?1 AND job > 0 ORDER BY id DESC LIMIT ?2",
+                              "job = +?1 AND job > 0 ORDER BY id DESC LIMIT ?2",
     [HISTORY_PLACES_OF_POD] = "SELECT " PLACE_COLUMNS " FROM places WHERE "
                               "pod = ?1 ORDER BY id DESC LIMIT ?2",
     [HISTORY_NODE_THEN] = "SELECT " NODE_COLUMNS
@@ -157,8 +159,7 @@ static const char *const sql_texts[HISTORY_SQL_COUNT] = {
 int history_level(int64_t duration_ms)
 {
     int level = 0;
-    while (level < HISTORY_LEVELS - 1 &&
-           duration_ms >= history_level_reach(level))
+    while (duration_ms >= history_level_reach(level))
         level++;
     return level;
 }

@@ -17,7 +17,7 @@
 #define HISTORY_FILE "history.db"
 
 enum {
-    HISTORY_LEVELS = 17,           /* the last one reaches back 136 years */
+    HISTORY_LEVELS = 13,           /* the last one is of all longer ones */
     HISTORY_LEVEL_OPEN = 63,       /* of what goes on */
     HISTORY_NODE_GONE_STATUS = 99, /* in place of an enum node_status */
 };
@@ -25,7 +25,8 @@ enum {
 int history_level(int64_t duration_ms);
 static inline int64_t history_level_reach(int level)
 {
-    return (INT64_C(1) << 2 * (level + 1)) * 1000;
+    return level >= HISTORY_LEVELS - 1 ? INT64_MAX / 2
+                                       : (INT64_C(1) << 2 * (level + 1)) * 1000;
 }
 
 enum history_sql {
