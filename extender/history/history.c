@@ -18,11 +18,17 @@ int64_t history_now_ms(void)
 
 /* --- the queue ------------------------------------------------------------- */
 
+/* Whoever writes is woken for the first item, and when a queue is half full,
+ * and else lets some more come. */
 static void append_locked(struct history *h, struct history_item *item)
 {
+    bool half = h->n_snapshots == HISTORY_SNAPSHOTS_MAX / 2 ||
+                h->n_sets == SETS_MAX / 2 ||
+                h->n_events == HISTORY_QUEUE_MAX / 2;
     *h->last = item;
     h->last = &item->next;
-    if (!h->waiting)
+    h->hurry |= half;
+    if (!h->waiting && !half)
         return;
     h->waiting = false;
     clock_wake_one(&h->wake);

@@ -1,6 +1,7 @@
 /* The thread that writes. */
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "extender/history/history_private.h"
 #include "extender/history/history_record.h"
@@ -12,7 +13,7 @@
 enum {
     LOOK_MS = 60000, /* between two looks at the age and the size */
     DAY_MS = 86400000,
-    HALF = HISTORY_QUEUE_MAX / 2, /* events that are not left to wait */
+    NICE = 10, /* whoever binds goes first */
 };
 #define MIB (INT64_C(1) << 20)
 
@@ -254,7 +255,7 @@ static bool wait_for_items(struct history *h, bool at_once,
     h->waiting = false;
     int64_t due_ms = clock_ms() + HISTORY_COMMIT_MS;
     while (!at_once && h->first && !h->stopping && !h->hurry &&
-           h->n_events < HALF && clock_wait(&h->wake, &h->lock, due_ms))
+           clock_wait(&h->wake, &h->lock, due_ms))
         ;
     bool more = h->first || !h->stopping;
     *ret_items = h->first;
@@ -273,6 +274,7 @@ void *history_write_thread(void *ctx)
     struct history_item *items;
     bool at_once = true; /* the file is to be read, whole */
     thread_name("history", NULL);
+    (void)setpriority(PRIO_PROCESS, 0, NICE); /* this thread's alone */
     while (wait_for_items(h, at_once, &items)) {
         write_items(h, items);
         history_items_free(items);
