@@ -26,6 +26,8 @@ struct cli_settings {
     const char *namespace; /* "": all, or "default" for one job */
     bool hostfile, pod_hostfile, dpu_hostfile, rankfile, ucx, nccl, urom;
     bool applied;
+    const char *at, *since, *until, *reason;
+    int64_t limit;
     const char *check;
     bool dot, svg;
     int64_t grace; /* -1: not given */

@@ -46,13 +46,26 @@ static const struct conf_setting settings[] = {
          "of each, as .cards.idle.",
          .otherwise = "", .metavar = "COLUMN"),
     TEXT("namespace", namespace,
-         "allocations, card, delete, exec, job, jobs, logs, pods, ps, "
+         "allocations, card, delete, events, exec, history, job, jobs, logs, "
+         "pods, ps, "
          "release, rsh, why: the namespace of a NAME without one, otherwise "
          "\"default\"; lists show only this namespace.",
          .letter = 'n', .otherwise = "", .metavar = "NAMESPACE"),
     FLAG("all-namespaces", all_namespaces,
          "Lists show all namespaces, whatever BIGA_NAMESPACE says.",
          .letter = 'A'),
+    TEXT("at", at,
+         "history: the moment that is asked for: 14:05, -2h, -3d, \"2026-11-01 "
+         "14:05\" or 2026-11-01T14:05:07Z. Default: now.",
+         .otherwise = "", .metavar = "TIME"),
+    TEXT("since", since, "events: only what happened from then on.",
+         .otherwise = "", .metavar = "TIME"),
+    TEXT("until", until, "events: only what happened until then.",
+         .otherwise = "", .metavar = "TIME"),
+    TEXT("reason", reason, "events: only those with this REASON.",
+         .otherwise = "", .metavar = "REASON"),
+    INT("limit", limit, "events: the newest N of them.", .otherwise = "100",
+        .min = 1, .max = 1000, .metavar = "N"),
     FLAG("applied", applied,
          "simulate: as if given to biga apply, whose pods need a node whose "
          "biga-advertiser runs pods."),

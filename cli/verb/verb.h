@@ -21,6 +21,10 @@ extern const struct listing allocations_listing; /* allocations.c */
 extern const struct listing pods_listing;        /* ps.c */
 extern const struct listing jobs_listing;        /* jobs.c */
 
+extern const struct listing events_listing; /* events.c */
+extern const struct listing past_pods_listing,
+    past_cards_listing; /* history.c */
+
 /* The functions of the table, by file. */
 verb_f verb_nodes, verb_node;                             /* nodes.c */
 verb_f verb_cards;                                        /* cards.c */
@@ -33,6 +37,8 @@ verb_f verb_cluster;                                      /* cluster.c */
 verb_f verb_why, verb_simulate;                           /* why.c */
 verb_f verb_apply, verb_delete, verb_release, verb_trust; /* apply.c */
 verb_f verb_ps;                                           /* ps.c */
+verb_f verb_events;                                       /* events.c */
+verb_f verb_history;                                      /* history.c */
 verb_f verb_replay;                                       /* replay.c */
 verb_f verb_card, verb_pods;                              /* host_pods.c */
 verb_f verb_logs, verb_exec;                              /* logs.c */

@@ -1,0 +1,174 @@
+/* biga events */
+#include <string.h>
+
+#include "cli/base/age.h"
+#include "cli/base/moment.h"
+#include "cli/base/say.h"
+#include "cli/verb/history.h"
+#include "cli/verb/verb.h"
+#include "lib/base/mem.h"
+#include "lib/base/nearest_word.h"
+
+/* --- names ------------------------------------------------------------------ */
+
+static int complain_kind(const char *word, size_t size)
+{
+    static const char *const kinds[] = {"node", "card", "pod", "job"};
+    cleanup_free char *kind = xstrndup(word, size);
+    const char *best = NULL;
+    size_t least = NEAREST_WORD_NOT;
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        size_t d = nearest_word_guess(kind, kinds[i]);
+        if (d < least) {
+            least = d;
+            best = kinds[i];
+        }
+    }
+    return cli_usage("\"%s\" is no KIND/NAME: the kind must be node, card, pod "
+                     "or job%s%s%s",
+                     word, best ? "; did you mean " : "", best ? best : "",
+                     best ? "?" : "");
+}
+
+int history_name_parse(struct cli *c, const char *text,
+                       struct history_name *ret)
+{
+    static const char *const kinds[] = {"node", "card", "pod", "job"};
+    size_t size = strcspn(text, "/"), i = 0;
+    const char *name = text + size + (text[size] == '/');
+    const char *space = cli_namespace(c) ? cli_namespace(c) : "default";
+    /* "nodes/…" is meant, too */
+    size_t bare = size > 1 && text[size - 1] == 's' ? size - 1 : size;
+    while (i < ARRAY_LEN(kinds) &&
+           (strncmp(kinds[i], text, bare) != 0 || kinds[i][bare]))
+        i++;
+    if (i == ARRAY_LEN(kinds))
+        return complain_kind(text, size);
+    bool spaced = i >= 2, parted = i >= 1;
+    const char *slash = strchr(name, '/');
+    if (!*name || (!spaced && parted != (slash != NULL)) ||
+        (slash && (slash == name || !slash[1] || strchr(slash + 1, '/'))))
+        return cli_usage("\"%s\" is no KIND/NAME: must be %s", text,
+                         spaced   ? "pod/[NAMESPACE/]NAME or "
+                                    "job/[NAMESPACE/]NAME"
+                         : parted ? "card/NODE/ADDRESS, as "
+                                    "card/host1/0000:17:00.0"
+                                  : "node/NAME");
+    ret->kind = kinds[i];
+    ret->object = spaced && !slash ? xasprintf("%s/%s", space, name)
+                                   : xstrdup(name);
+    return 0;
+}
+
+/* What has to do with it: of a node also its cards and pods, of a job its
+ * pods. */
+static void add_name(struct str *path, const struct history_name *n)
+{
+    const char *slash = strchr(n->object, '/');
+    cleanup_free char *first = xstrndup(
+        n->object, slash ? (size_t)(slash - n->object) : strlen(n->object));
+    if (strcmp(n->kind, "node") == 0) {
+        cli_add_query(path, "node", n->object);
+        return;
+    }
+    if (strcmp(n->kind, "job") == 0) {
+        cli_add_query(path, "job", n->object);
+        return;
+    }
+    cli_add_query(path, "kind", n->kind);
+    cli_add_query(path, *n->kind == 'c' ? "node" : "namespace", first);
+    cli_add_query(path, "name", slash + 1);
+}
+
+/* --- the list --------------------------------------------------------------- */
+
+static enum table_style reason_style(const char *reason)
+{
+    static const char *const bad[] = {"Lost",     "Failed",       "NodeStale",
+                                      "NodeLost", "NodeDoubtful", "NodeGone",
+                                      "CardGone", "Evicted"};
+    static const char *const fair[] = {"Refused", "Drained", "Degraded",
+                                       "Stopped", "NodeIncomplete"};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        if (strcmp(bad[i], reason) == 0)
+            return STYLE_BAD;
+    for (size_t i = 0; i < ARRAY_LEN(fair); i++)
+        if (strcmp(fair[i], reason) == 0)
+            return STYLE_FAIR;
+    return STYLE_PLAIN;
+}
+
+/* As history_name_parse() reads it. */
+static void add_object(struct table *t, const cJSON *e)
+{
+    const char *kind = json_text(e, "kind"), *node = json_text(e, "node");
+    if (strcmp(kind, "node") == 0)
+        table_addf(t, "node/%s", node);
+    else if (strcmp(kind, "card") == 0)
+        table_addf(t, "card/%s/%s", node, json_text(e, "card"));
+    else
+        table_addf(t, "%s/%s/%s", kind, json_text(e, "namespace"),
+                   json_text(e, "name"));
+}
+
+void event_add(struct table *t, const cJSON *e)
+{
+    const char *reason = json_text(e, "reason"), *last = json_text(e, "last");
+    const char *kind = json_text(e, "kind");
+    bool placed = strcmp(kind, "pod") == 0 || strcmp(kind, "job") == 0;
+    age_add(t, *last ? last : json_text(e, "time"));
+    table_add_style(t, reason_style(reason), reason);
+    add_object(t, e);
+    table_add(t, placed ? json_text(e, "node") : "");
+    cli_add_known(t, json_number(e, "count"));
+    table_add(t, json_text(e, "message"));
+    table_add(t, json_text(e, "time"));
+    table_add(t, json_text(e, "job"));
+    cli_add_known(t, json_number(e, "pair"));
+}
+
+static const struct listing_column event_columns[] = {
+    {"AGE", LISTING_AGES, "since it happened; when counted, since the last",
+     ".seq"},
+    {"REASON", 0,
+     "what happened: Planned, Held, Bound, Refused, Started, Ended, Failed, "
+     "Released, Lost, Recovered, Drained, Undrained, NodeReady, NodeStale …",
+     NULL},
+    {"OBJECT", 0, "what it happened to, as biga history takes it", NULL},
+    {"NODE", 0, "where that pod was then", NULL},
+    {"COUNT", LISTING_RIGHT, "how often: refusals that are alike are counted",
+     NULL},
+    {"MESSAGE", 0, "why, or what came of it", NULL},
+    {"TIME", LISTING_WIDE, "when it happened first", NULL},
+    {"JOB", LISTING_WIDE, "the job of that pod", NULL},
+    {"PAIR", LISTING_RIGHT | LISTING_WIDE, "its rank in that job", NULL},
+};
+const struct listing events_listing = {
+    .columns = event_columns,
+    .n_columns = ARRAY_LEN(event_columns),
+    .add = event_add,
+    .none = "Nothing of that kind has happened.\n",
+};
+
+int verb_events(struct cli *c, int argc, char **argv)
+{
+    cleanup_str struct str path = STR_INIT(8192);
+    struct history_name name = {0};
+    str_addf(&path, "/v1/events?order=desc&limit=%lld",
+             (long long)c->set.limit);
+    if (argc > 0) {
+        int rc = history_name_parse(c, argv[0], &name);
+        if (rc)
+            return rc;
+        add_name(&path, &name);
+        free(name.object);
+    } else {
+        cli_add_query(&path, "namespace", cli_namespace(c));
+    }
+    if (*c->set.reason)
+        cli_add_query(&path, "reason", c->set.reason);
+    int rc = moment_add_query(&path, "since", "--since", c->set.since);
+    if (rc == 0)
+        rc = moment_add_query(&path, "until", "--until", c->set.until);
+    return rc ? rc : listing_get(c, str_text(&path), &events_listing);
+}

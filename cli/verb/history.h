@@ -1,0 +1,21 @@
+/* history - what the verbs that look back have in common. */
+#ifndef BIGA_CLI_VERB_HISTORY_H
+#define BIGA_CLI_VERB_HISTORY_H
+
+#include "cli/base/cli.h"
+
+/* What KIND/NAME names: "node/N", "card/N/ADDRESS", "pod/[NS/]P", "job/[NS/]J";
+ * the namespace is that of --namespace, else "default". */
+struct history_name {
+    const char *kind; /* "node" … */
+    char *object;     /* "N", "N/ADDRESS", "NS/P" */
+};
+/* CLI_USAGE, after saying so on stderr, when it is none; `ret->object` is the
+ * caller's. */
+int history_name_parse(struct cli *c, const char *text,
+                       struct history_name *ret);
+
+/* A row of an event: its columns are those of events_listing. */
+void event_add(struct table *t, const cJSON *e);
+
+#endif
