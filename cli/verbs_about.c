@@ -111,6 +111,26 @@ const struct verb_about verbs_about[] = {
      .takes = "pod",
      .examples = "biga why ring-0",
      .see = "ps simulate policy"},
+    {.name = "events",
+     .group = GROUP_LOOK,
+     .brief = "what happened, newest last",
+     .kind = "",
+     .takes = "",
+     .lists = {&events_listing},
+     .examples = "biga events --since -1h\n"
+                 "biga events node/host1           # its cards and pods, too\n"
+                 "biga events --reason Lost --since -7d",
+     .see = "history why"},
+    {.name = "history",
+     .group = GROUP_LOOK,
+     .brief = "what was at a moment",
+     .kind = "",
+     .takes = "",
+     .lists = {&past_pods_listing, &past_cards_listing, &events_listing},
+     .examples = "biga history node/host1 --at 14:05   # who had which card\n"
+                 "biga history pod/ring-0 --at -2h     # why it was refused\n"
+                 "biga history job/lab/ring --at 2026-11-01T14:05:07Z",
+     .see = "events why"},
     {.name = "simulate",
      .group = GROUP_JOBS,
      .brief = "where the pod in FILE would go",
