@@ -54,7 +54,7 @@ enum output_form {
 struct cli {
     struct cli_settings set;
     enum output_form form;
-    long status;       /* of the server's last answer; 0: none came */
+    long status;               /* of the server's last answer; 0: none came */
     const bool *given; /* of the settings: on the command line; NULL: none */
     char *name;        /* of cli_qualify() */
     bool colours;
@@ -75,6 +75,12 @@ int cli_post(struct cli *c, const char *path, const struct str *body,
              cJSON **ret_json);
 
 int cli_delete(struct cli *c, const char *path, cJSON **ret_json);
+
+/* A client of the server, let in as the settings say; `stop` as that of
+ * struct http_config. */
+int cli_connect(const struct cli *c, unsigned timeout_ms,
+                const atomic_bool *stop, struct http_client **ret_client,
+                struct error *err);
 
 /* GET what is only good to have, within a time: nothing is said, and c->status
  * stays.  0 and the answer, or -errno. */

@@ -101,8 +101,9 @@ static int read_token(const char *path, struct str *out, struct error *err)
     return 0;
 }
 
-static int connect_to(const struct cli *c, unsigned timeout_ms,
-                      struct http_client **ret_client, struct error *err)
+int cli_connect(const struct cli *c, unsigned timeout_ms,
+                const atomic_bool *stop, struct http_client **ret_client,
+                struct error *err)
 {
     const struct cli_settings *s = &c->set;
     cleanup_str struct str token = STR_INIT(TOKEN_MAX + 16);
@@ -112,6 +113,7 @@ static int connect_to(const struct cli *c, unsigned timeout_ms,
         .ca_file = s->ca,
         .cert_file = s->cert,
         .key_file = s->key,
+        .stop = stop,
     };
     if (!s->cert != !s->key)
         return error_set(err, EINVAL, "--cert and --key: only one is given");
@@ -134,7 +136,7 @@ static int ask(struct cli *c, const char *method, const char *path,
     cleanup_with(http_client) struct http_client *http = NULL;
     struct http_answer answer = {.body = STR_INIT(STR_MAX_DEFAULT)};
     struct error err = {0};
-    if (connect_to(c, TIMEOUT_MS, &http, &err))
+    if (cli_connect(c, TIMEOUT_MS, NULL, &http, &err))
         return cli_usage("%s", err.text);
     int rc;
     c->status = 0;
@@ -167,7 +169,7 @@ int cli_peek(struct cli *c, const char *path, unsigned timeout_ms,
 {
     cleanup_with(http_client) struct http_client *http = NULL;
     struct error err = {0};
-    int r = connect_to(c, timeout_ms, &http, &err);
+    int r = cli_connect(c, timeout_ms, NULL, &http, &err);
     return r < 0 ? r : cli_peek_with(http, path, ret_json);
 }
 

@@ -1,0 +1,18 @@
+/* watch - what a command shows is shown again whenever something has changed,
+ * as the server's /v1/changes says, until SIGINT or SIGTERM.  A connection that
+ * was lost is made again. */
+#ifndef BIGA_CLI_BASE_WATCH_H
+#define BIGA_CLI_BASE_WATCH_H
+
+#include "cli/base/cli.h"
+
+/* Append to c->out what is to be seen now, once more.  An exit code, after
+ * saying on stderr what is wrong. */
+typedef int watch_f(struct cli *c, void *ctx);
+
+/* Called once, then after each change; what it appends is printed at once.  0
+ * after a signal; else the exit code of what cannot be helped by trying
+ * again. */
+int watch_run(struct cli *c, watch_f *again, void *ctx);
+
+#endif
