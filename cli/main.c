@@ -4,6 +4,7 @@
 #include "cli/base/names.h"
 #include "cli/base/output.h"
 #include "cli/base/say.h"
+#include "cli/base/watch.h"
 #include "cli/complete.h"
 #include "cli/verb/verb.h"
 #include "cli/verbs.h"
@@ -36,6 +37,49 @@ static void suggest_names(struct cli *c, const char *takes, int argc,
     }
 }
 
+struct running {
+    const struct verb *verb;
+    int argc;
+    char **argv;
+    char *last; /* what was shown; NULL: nothing yet */
+};
+
+static int run(struct cli *c, const struct running *r)
+{
+    int rc = r->verb->run(c, r->argc, r->argv);
+    return rc ? rc : output_finish(c);
+}
+
+/* What is no list is shown whole, when it is different. */
+static int run_again(struct cli *c, void *ctx)
+{
+    struct running *r = ctx;
+    int rc = run(c, r);
+    if (rc || listing_seen_any(c->seen))
+        return rc;
+    if (r->last && strcmp(r->last, str_text(&c->out)) == 0) {
+        str_reset(&c->out);
+        return 0;
+    }
+    if (r->last)
+        fputs(c->form == OUTPUT_YAML ? "---\n"
+              : c->set.json          ? ""
+                                     : "\n",
+              stdout);
+    free(r->last);
+    r->last = xstrdup(str_text(&c->out));
+    return 0;
+}
+
+static int watch(struct cli *c, struct running *r)
+{
+    c->seen = listing_seen_create();
+    int rc = watch_run(c, run_again, r);
+    listing_seen_destroy(steal(&c->seen));
+    free(r->last);
+    return rc;
+}
+
 static int dispatch(struct cli *c, int argc, char **argv)
 {
     if (argc == 0) {
@@ -60,11 +104,15 @@ static int dispatch(struct cli *c, int argc, char **argv)
     if (v->named != NAMED_NONE && argc > 0)
         rc = cli_qualify(c, v->name,
                          &argv[v->named == NAMED_FIRST ? 0 : argc - 1]);
-    if (rc == 0)
-        rc = v->run(c, argc, argv);
+    if (rc)
+        return rc;
+    c->kind = verb_about(v->name)->kind;
+    struct running r = {.verb = v, .argc = argc, .argv = argv};
+    rc = c->set.watch && options_have(v->options, "watch") ? watch(c, &r)
+                                                           : run(c, &r);
     if (rc && c->status == 404)
         suggest_names(c, verb_about(v->name)->takes, argc, argv);
-    return rc ? rc : output_finish(c, verb_about(v->name)->kind);
+    return rc;
 }
 
 /* Is the next argument the value of this option? */

@@ -54,6 +54,8 @@ enum output_form {
 struct cli {
     struct cli_settings set;
     enum output_form form;
+    const char *kind; /* of what the command shows: "node"; NULL: none */
+    struct listing_seen *seen; /* of a list that is watched; NULL: it is not */
     long status;               /* of the server's last answer; 0: none came */
     const bool *given; /* of the settings: on the command line; NULL: none */
     char *name;        /* of cli_qualify() */

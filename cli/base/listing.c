@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "cli/base/json_path.h"
+#include "cli/base/listing_private.h"
 #include "cli/base/say.h"
 #include "lib/base/label_selector.h"
 #include "lib/base/mem.h"
@@ -98,7 +99,7 @@ static int row_order(const void *pa, const void *pb)
     return order ? order : by_number((double)a->number, (double)b->number);
 }
 
-static void table_begin(struct table *t, const struct listing *l, bool wide)
+void listing_begin(struct table *t, const struct listing *l, bool wide)
 {
     struct table_column columns[TABLE_COLUMNS_MAX];
     for (size_t i = 0; i < l->n_columns; i++)
@@ -113,7 +114,7 @@ static void keys_of_cells(struct row *rows, size_t n, const struct listing *l,
                           size_t column)
 {
     cleanup_table struct table t;
-    table_begin(&t, l, true);
+    listing_begin(&t, l, true);
     for (size_t i = 0; i < n; i++)
         l->add(&t, rows[i].each);
     cleanup_free const char **texts = table_texts(&t);
@@ -210,7 +211,7 @@ static int order(struct cli *c, cJSON *list, const struct listing *l)
 bool listing_table(struct cli *c, const cJSON *list, const struct listing *l)
 {
     cleanup_table struct table t;
-    table_begin(&t, l, c->form == OUTPUT_WIDE);
+    listing_begin(&t, l, c->form == OUTPUT_WIDE);
     cli_add_rows(&t, list, l->add);
     if (!t.n_cells)
         return false;
@@ -224,7 +225,7 @@ bool listing_table(struct cli *c, const cJSON *list, const struct listing *l)
 void listing_one(struct cli *c, const cJSON *each, const struct listing *l)
 {
     cleanup_table struct table t;
-    table_begin(&t, l, c->form == OUTPUT_WIDE);
+    listing_begin(&t, l, c->form == OUTPUT_WIDE);
     l->add(&t, each);
     table_write(&t, c->colours, &c->out);
 }
@@ -233,23 +234,32 @@ static void write_table(struct cli *c, const cJSON *list,
                         const struct listing *l)
 {
     cleanup_table struct table t;
-    table_begin(&t, l, c->form == OUTPUT_WIDE);
+    listing_begin(&t, l, c->form == OUTPUT_WIDE);
     cli_add_rows(&t, list, l->add);
     cli_write_rows(c, &t, l->none);
     if (l->below)
         l->below(c, list);
 }
 
-int listing_show(struct cli *c, cJSON *answer, const struct listing *l)
+/* What was asked for, in its order. */
+static int arrange(struct cli *c, cJSON *list, const struct listing *l)
 {
-    cJSON *list = cJSON_GetObjectItemCaseSensitive(answer, "items");
     if (!cJSON_IsArray(list))
         return cli_fail("the server's answer has no list \"items\"");
     int rc = choose(c, list);
-    if (rc == 0)
-        rc = order(c, list, l);
+    return rc ? rc : order(c, list, l);
+}
+
+int listing_show(struct cli *c, cJSON *answer, const struct listing *l)
+{
+    cJSON *list = cJSON_GetObjectItemCaseSensitive(answer, "items");
+    int rc = arrange(c, list, l);
     if (rc)
         return rc;
+    if (c->seen) {
+        listing_changes(c, list, l);
+        return 0;
+    }
     if (!c->set.json) {
         write_table(c, list, l);
         return 0;
@@ -264,12 +274,11 @@ int listing_get(struct cli *c, const char *path, const struct listing *l)
     const bool json = c->set.json;
     const bool chosen = *given(c->set.selector) || *given(c->set.sort_by);
     cleanup_with(json) cJSON *answer = NULL, *none = cJSON_CreateArray();
-    if (c->form == OUTPUT_JSON && !chosen) /* the server's own bytes */
+    if (c->form == OUTPUT_JSON && !chosen &&
+        !c->seen) /* the server's own bytes */
         return cli_get(c, path, &answer);
-    int rc = choose(c, none); /* what is wrong needs no answer */
-    if (rc == 0)
-        rc = order(c, none, l);
-    c->set.json = false; /* what is asked is for us */
+    int rc = arrange(c, none, l); /* what is wrong needs no answer */
+    c->set.json = false;          /* what is asked is for us */
     if (rc == 0)
         rc = cli_get(c, path, &answer);
     c->set.json = json;

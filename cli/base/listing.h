@@ -34,6 +34,14 @@ struct listing {
  * after saying on stderr what is wrong. */
 int listing_get(struct cli *c, const char *path, const struct listing *l);
 
+/* With -w: what was shown last.  While c->seen is one, listing_get() shows all
+ * once, then what is different: rows, or as JSON and YAML
+ * {"type": "ADDED" | "MODIFIED" | "DELETED", "object": …}. */
+struct listing_seen *listing_seen_create(void);
+void listing_seen_destroy(struct listing_seen *s);
+/* Has a list been shown? */
+bool listing_seen_any(const struct listing_seen *s);
+
 /* Show the list "items" of an answer that is here; the members that
  * --selector does not choose go. */
 int listing_show(struct cli *c, cJSON *answer, const struct listing *l);

@@ -107,15 +107,16 @@ static int next_json(const char **at, const char *end, cJSON **ret_json,
     return json_parse(bytes.data, bytes.size, ret_json, err);
 }
 
-int output_finish(struct cli *c, const char *kind)
+int output_finish(struct cli *c)
 {
+    const char *kind = c->kind ? c->kind : "";
     struct str made = STR_INIT(STR_MAX_DEFAULT);
     const char *at = str_text(&c->out), *end = at + c->out.size;
     struct error err = {0};
     int rc = 0;
     if (c->form != OUTPUT_YAML && c->form != OUTPUT_NAME)
         return 0;
-    for (bool first = true; rc == 0 && at < end; first = false) {
+    for (bool first = !c->seen; rc == 0 && at < end; first = false) {
         cleanup_with(json) cJSON *json = NULL;
         if (next_json(&at, end, &json, &err) < 0)
             rc = cli_fail("the answer is no JSON: %s", err.text);

@@ -9,9 +9,9 @@
 /* What -o and --json say, or CLI_USAGE when they say two things. */
 int output_choose(struct cli *c);
 
-/* Make what was asked for of the JSON in `c->out`: YAML, or names, of which
- * things are a `kind` ("node") that do not say it themselves.  An exit code. */
-int output_finish(struct cli *c, const char *kind);
+/* Make what was asked for of the JSON in `c->out`: YAML, or names of things,
+ * which are of c->kind when they do not say it themselves.  An exit code. */
+int output_finish(struct cli *c);
 
 /* Append "NAMESPACE/NAME", "NODE/PCI-ADDRESS" or "NAME", what an object of the
  * server is called; false for one without a name. */

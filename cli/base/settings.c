@@ -54,6 +54,10 @@ static const struct conf_setting settings[] = {
     FLAG("all-namespaces", all_namespaces,
          "Lists show all namespaces, whatever BIGA_NAMESPACE says.",
          .letter = 'A'),
+    FLAG("watch", watch,
+         "Go on: show what changes, until Ctrl-C. Lists show the rows that are "
+         "new or different, and with -o json or yaml an event for each.",
+         .letter = 'w'),
     TEXT("at", at,
          "history: the moment that is asked for: 14:05, -2h, -3d, \"2026-11-01 "
          "14:05\" or 2026-11-01T14:05:07Z. Default: now.",

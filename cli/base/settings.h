@@ -13,9 +13,11 @@
  * advertiser. */
 #define VERB_ASK "server ca cert key token-file"
 #define VERB_LOCAL "socket"
-/* What takes --json, and what lists things, and those in namespaces. */
+/* What takes --json; what can be watched; what lists things, and those in
+ * namespaces. */
 #define VERB_FORM " output json"
-#define VERB_LIST VERB_FORM " selector sort-by"
+#define VERB_WATCH VERB_FORM " watch"
+#define VERB_LIST VERB_WATCH " selector sort-by"
 #define VERB_LIST_NAMED VERB_LIST " namespace all-namespaces"
 
 /* All of them, in the order of the manual. */

@@ -169,6 +169,8 @@ int verb_policy(struct cli *c, int argc, char **argv)
     cleanup_with(json) cJSON *json = NULL;
     (void)argc;
     (void)argv;
+    if (c->set.check && c->set.watch)
+        return cli_usage("policy: a file is not watched: --check, or --watch");
     if (c->set.check)
         return check(c, c->set.check);
     int rc = cli_get(c, "/v1/policy", &json);

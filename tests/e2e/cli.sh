@@ -60,7 +60,7 @@ check "an unknown option" 2 "no such option" "$biga" --frob nodes
 all=$("$biga" --print-docs markdown | sed -n 's/^| `--\([a-z-]*\)`.*/\1/p')
 value() {
     case $1 in
-    json | all-namespaces | hostfile | pod-hostfile | dpu-hostfile | rankfile | ucx | nccl | urom | dot | svg | \
+    json | all-namespaces | watch | hostfile | pod-hostfile | dpu-hostfile | rankfile | ucx | nccl | urom | dot | svg | \
         follow | once | applied | force) ;;
     output) echo "=yaml" ;;
     *) echo "=1" ;;

@@ -79,9 +79,9 @@ Test(output, names_things_as_other_commands_take_them)
 static void assert_form(enum output_form form, const char *kind,
                         const char *json, const char *want)
 {
-    struct cli c = {.form = form, .out = STR_INIT(4096)};
+    struct cli c = {.form = form, .kind = kind, .out = STR_INIT(4096)};
     str_add(&c.out, json);
-    cr_expect_eq(output_finish(&c, kind), 0);
+    cr_expect_eq(output_finish(&c), 0);
     cr_expect_str_eq(str_text(&c.out), want);
     str_fini(&c.out);
 }
@@ -106,7 +106,7 @@ Test(output, what_has_no_name_is_told, .init = cr_redirect_stderr)
 {
     struct cli c = {.form = OUTPUT_NAME, .out = STR_INIT(4096)};
     str_add(&c.out, "{\"leader\":\"\"}");
-    cr_expect_eq(output_finish(&c, ""), CLI_USAGE);
+    cr_expect_eq(output_finish(&c), CLI_USAGE);
     str_fini(&c.out);
 }
 
@@ -187,6 +187,56 @@ Test(listing, is_in_the_order_of_names_or_of_what_is_asked_for)
     assert_list(&none, OUTPUT_JSON, 0, "{\"items\":[]}\n");
     assert_list(&some, OUTPUT_JSON, 0,
                 "{\"items\":[{\"name\":\"a10\",\"n\":5,\"state\":\"up\"}]}\n");
+}
+
+/* One look of a watch. */
+static void assert_look(struct cli *c, const char *json, const char *want)
+{
+    cleanup_with(json) cJSON *answer = parse(json);
+    cr_expect_eq(listing_show(c, answer, &things), 0);
+    cr_expect_str_eq(str_text(&c->out), want, "got:\n%s", str_text(&c->out));
+    str_reset(&c->out);
+}
+
+#define A10 "{\"name\":\"a10\",\"n\":1,\"state\":\"up\"}"
+#define A9 "{\"name\":\"a9\",\"n\":1,\"state\":\"up\"}"
+#define LIST(items) "{\"items\":[" items "]}"
+
+Test(listing, a_watch_shows_what_is_different)
+{
+    struct cli c = {.out = STR_INIT(4096), .seen = listing_seen_create()};
+    cr_expect_not(listing_seen_any(c.seen));
+    assert_look(&c, LIST(""), "");
+    cr_expect(listing_seen_any(c.seen));
+    assert_look(&c, LIST(A10 "," A9),
+                "NAME  N(FREE/TOTAL)\n"
+                "a9                1\n"
+                "a10               1\n");
+    assert_look(&c, LIST(A10 "," A9), "");
+    /* a column that is hidden */
+    assert_look(&c, LIST(A10 ",{\"name\":\"a9\",\"n\":1,\"state\":\"x\"}"), "");
+    assert_look(&c, LIST(A10 ",{\"name\":\"a9\",\"n\":2}"),
+                "a9                2\n");
+    assert_look(&c, LIST("{\"name\":\"b\"}"),
+                "b                 -\na9 is gone\na10 is gone\n");
+    listing_seen_destroy(c.seen);
+    str_fini(&c.out);
+}
+
+Test(listing, a_watch_tells_events_as_json)
+{
+    struct cli c = {.set = {.json = true},
+                    .form = OUTPUT_JSON,
+                    .out = STR_INIT(4096),
+                    .seen = listing_seen_create()};
+    assert_look(&c, LIST(A9), "{\"type\":\"ADDED\",\"object\":" A9 "}\n");
+    assert_look(&c, LIST(A9), "");
+    assert_look(&c, LIST("{\"name\":\"a9\"}"),
+                "{\"type\":\"MODIFIED\",\"object\":{\"name\":\"a9\"}}\n");
+    assert_look(&c, LIST(""),
+                "{\"type\":\"DELETED\",\"object\":{\"name\":\"a9\"}}\n");
+    listing_seen_destroy(c.seen);
+    str_fini(&c.out);
 }
 
 Test(listing, what_cannot_be_is_told, .init = cr_redirect_stderr)

@@ -1,0 +1,97 @@
+#!/bin/bash
+# -w: what changes is shown as it does, also when the server has been away.
+# TAP lines.
+set -u
+
+# shellcheck source=tests/lib/extender.sh
+. "$(dirname "$0")/../lib/extender.sh"
+need curl
+
+# as start_extender, where it was before
+start_there() { # PORT
+    : >"$dir/extender.log"
+    "$BUILD/biga-extender" --scheduler-listen 127.0.0.1:0 \
+        --read-listen "127.0.0.1:$1" --publish-listen 127.0.0.1:0 \
+        --state "$dir/state" 2>"$dir/extender.log" &
+    extender=$!
+    pids+=("$extender")
+    until_true grep -q event=ready "$dir/extender.log"
+}
+start_extender
+read=$(port read)
+export BIGA_SERVER=http://127.0.0.1:$read
+[ "$(curl -s -m 2 -o "$dir/changes" -w '%{http_code}' "$BIGA_SERVER/v1/changes")" = 200 ] ||
+    { echo "this extender has no /v1/changes"; exit 77; }
+biga() { "$BUILD/biga" "$@"; }
+
+# watch NAME ARGUMENT…: what it prints is in $dir/NAME.log
+declare -A watching
+watch() {
+    "$BUILD/biga" "${@:2}" >"$dir/$1.log" 2>&1 &
+    watching[$1]=$!
+    pids+=("$!")
+}
+# shown NAME PATTERN NUMBER: so many lines there are
+shown() { [ "$(grep -cE -- "$2" "$dir/$1.log")" = "$3" ]; }
+
+watch rows ps -w
+watch json ps -w -o json
+watch names ps -w -o name
+watch yaml ps -w -o yaml
+watch some ps -w -l role=service --sort-by pod
+watch why why -w metrics
+wait "${watching[why]}"
+[ $? = 1 ] && shown why "404.*metrics" 1
+ok $? "what is not there is not watched"
+biga apply deploy/examples/embedded.yaml >"$dir/apply.log"
+until_true shown rows "^default/ring-1-xpu +xpu " 1 && shown rows "^POD +ROLE" 1
+ok $? "new rows come, below one head"
+until_true shown json '^\{"type":"ADDED","object":\{.*"name":"ring-1-xpu"' 1
+ok $? "events as JSON"
+until_true shown names "^pod/default/ring-1-xpu$" 1
+ok $? "names"
+until_true shown yaml "^type: ADDED$" 5 && until_true shown yaml "^---$" 5
+ok $? "documents of YAML"
+until_true shown some "^default/" 1 && shown some "^default/metrics " 1
+ok $? "those that were chosen"
+
+watch why why -w metrics
+until_true shown why "is pending" 1
+ok $? "what is no list is shown"
+kill -9 "$extender"
+until_true shown rows "^biga: lost $BIGA_SERVER: .*; trying again$" 1
+ok $? "a lost connection is told"
+start_there "$read"
+until_true shown rows "^biga: $BIGA_SERVER answers again$" 1
+ok $? "… and that it is there again"
+biga delete --grace 0 metrics >"$dir/delete.log"
+until_true shown rows "^default/metrics is gone$" 1
+ok $? "what is gone is told"
+until_true shown json '^\{"type":"DELETED","object":\{.*"name":"metrics"' 1
+ok $? "… as an event"
+shown rows "^default/ring-0 " 1 && shown names "^pod/default/ring-0$" 1
+ok $? "what is as it was is not shown again"
+wait "${watching[why]}"
+[ $? = 1 ] && shown why "404.*metrics" 1
+ok $? "a watch of one thing ends with it"
+
+for name in rows json names yaml some; do
+    kill -INT "${watching[$name]}"
+    wait "${watching[$name]}"
+    [ $? = 0 ] || { echo "# $name"; false; }
+    ok $? "Ctrl-C ends it well"
+done
+watch full ps -w
+until_true shown full "^default/ring-0 " 1
+kill -TERM "${watching[full]}"
+wait "${watching[full]}"
+ok $? "so does SIGTERM"
+"$BUILD/biga" ps -w >/dev/full 2>"$dir/full.log"
+[ $? = 1 ] && grep -q "standard output: No space" "$dir/full.log"
+ok $? "what cannot be printed ends it"
+BIGA_SERVER=http://127.0.0.1:1 biga ps -w >"$dir/nobody.log" 2>&1
+[ $? = 1 ] && grep -q "no answer from" "$dir/nobody.log"
+ok $? "without a server it does not begin"
+biga policy -w --check x >"$dir/check.log" 2>&1
+[ $? = 2 ] && grep -q "a file is not watched" "$dir/check.log"
+ok $? "a file is not watched"
