@@ -13,41 +13,41 @@ enum {
 
 /* Every row carries the hash of its other columns, `sum` (sqldb.h).  `seq` and
  * `id` grow with time. */
-#define SQL_SCHEMA                                                   \
-    "BEGIN;"                                                         \
-    "CREATE TABLE names ("                                           \
-    "  id INTEGER PRIMARY KEY AUTOINCREMENT, hash INTEGER NOT NULL," \
-    "  text TEXT NOT NULL, day INTEGER NOT NULL,"                    \
-    "  sum INTEGER NOT NULL) STRICT;"                                \
-    "CREATE INDEX names_hash ON names (hash);"                       \
-    "CREATE TABLE events ("                                          \
-    "  seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL,"  \
-    "  kind INTEGER NOT NULL, reason INTEGER NOT NULL,"              \
-    "  object INTEGER NOT NULL, node INTEGER NOT NULL,"              \
-    "  job INTEGER NOT NULL, pair INTEGER NOT NULL,"                 \
-    "  message INTEGER NOT NULL, count INTEGER NOT NULL,"            \
-    "  last INTEGER NOT NULL, sum INTEGER NOT NULL) STRICT;"         \
-    "CREATE INDEX events_object ON events (object);"                 \
-    "CREATE INDEX events_node ON events (node) WHERE node > 0;"      \
-    "CREATE INDEX events_job ON events (job) WHERE job > 0;"         \
-    "CREATE TABLE places ("                                          \
-    "  id INTEGER PRIMARY KEY AUTOINCREMENT, pod INTEGER NOT NULL,"  \
-    "  job INTEGER NOT NULL, node INTEGER NOT NULL,"                 \
-    "  pair INTEGER NOT NULL, role INTEGER NOT NULL,"                \
-    "  devices INTEGER NOT NULL, since INTEGER NOT NULL,"            \
-    "  until INTEGER NOT NULL, level INTEGER NOT NULL,"              \
-    "  sum INTEGER NOT NULL) STRICT;"                                \
-    "CREATE INDEX places_node ON places (node, level, since);"       \
-    "CREATE INDEX places_pod ON places (pod);"                       \
-    "CREATE INDEX places_job ON places (job) WHERE job > 0;"         \
-    "CREATE INDEX places_open ON places (level) WHERE level = 63;"   \
-    "CREATE TABLE nodes ("                                           \
-    "  id INTEGER PRIMARY KEY AUTOINCREMENT, node INTEGER NOT NULL," \
-    "  since INTEGER NOT NULL, status INTEGER NOT NULL,"             \
-    "  cards INTEGER NOT NULL, sum INTEGER NOT NULL) STRICT;"        \
-    "CREATE INDEX nodes_node ON nodes (node, since);"                \
-    "PRAGMA application_id = 1112098632;"                            \
-    "PRAGMA user_version = 1;"                                       \
+#define SQL_SCHEMA                                                    \
+    "BEGIN;"                                                          \
+    "CREATE TABLE names ("                                            \
+    "  id INTEGER PRIMARY KEY AUTOINCREMENT, hash INTEGER NOT NULL,"  \
+    "  text TEXT NOT NULL, day INTEGER NOT NULL,"                     \
+    "  sum INTEGER NOT NULL) STRICT;"                                 \
+    "CREATE INDEX names_hash ON names (hash);"                        \
+    "CREATE TABLE events ("                                           \
+    "  seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL,"   \
+    "  kind INTEGER NOT NULL, reason INTEGER NOT NULL,"               \
+    "  object INTEGER NOT NULL, node INTEGER NOT NULL,"               \
+    "  job INTEGER NOT NULL, pair INTEGER NOT NULL,"                  \
+    "  message INTEGER NOT NULL, count INTEGER NOT NULL,"             \
+    "  last INTEGER NOT NULL, sum INTEGER NOT NULL) STRICT;"          \
+    "CREATE INDEX events_object ON events (object);"                  \
+    "CREATE INDEX events_node ON events (node) WHERE node > 0;"       \
+    "CREATE INDEX events_job ON events (job) WHERE job > 0;"          \
+    "CREATE TABLE places ("                                           \
+    "  id INTEGER PRIMARY KEY AUTOINCREMENT, pod INTEGER NOT NULL,"   \
+    "  job INTEGER NOT NULL, node INTEGER NOT NULL,"                  \
+    "  pair INTEGER NOT NULL, role INTEGER NOT NULL,"                 \
+    "  devices INTEGER NOT NULL, since INTEGER NOT NULL,"             \
+    "  until INTEGER NOT NULL, level INTEGER NOT NULL,"               \
+    "  sum INTEGER NOT NULL) STRICT;"                                 \
+    "CREATE INDEX places_node ON places (node, level, since, until);" \
+    "CREATE INDEX places_pod ON places (pod);"                        \
+    "CREATE INDEX places_job ON places (job) WHERE job > 0;"          \
+    "CREATE INDEX places_open ON places (level) WHERE level = 63;"    \
+    "CREATE TABLE nodes ("                                            \
+    "  id INTEGER PRIMARY KEY AUTOINCREMENT, node INTEGER NOT NULL,"  \
+    "  since INTEGER NOT NULL, status INTEGER NOT NULL,"              \
+    "  cards INTEGER NOT NULL, sum INTEGER NOT NULL) STRICT;"         \
+    "CREATE INDEX nodes_node ON nodes (node, since);"                 \
+    "PRAGMA application_id = 1112098632;"                             \
+    "PRAGMA user_version = 1;"                                        \
     "COMMIT;"
 
 /* Unlike the state, it is read beside being written. */
@@ -139,9 +139,9 @@ static const char *const sql_texts[HISTORY_SQL_COUNT] = {
     [HISTORY_EVENTS_OF_NODE_DOWN] = EVENTS_DOWN("node = +?2 AND node > 0 AND "),
     [HISTORY_EVENTS_OF_JOB_UP] = EVENTS_UP("job = +?2 AND job > 0 AND "),
     [HISTORY_EVENTS_OF_JOB_DOWN] = EVENTS_DOWN("job = +?2 AND job > 0 AND "),
-    [HISTORY_PLACES_OF_NODE] = "SELECT " PLACE_COLUMNS
-                               " FROM places WHERE node = ?1 AND level = +?2 "
-                               "AND since > ?3 AND since <= ?4",
+    [HISTORY_PLACES_OF_NODE] =
+        "SELECT " PLACE_COLUMNS " FROM places WHERE node = ?1 AND level = +?2 "
+        "AND since > ?3 AND since <= ?4 AND (until = 0 OR until > ?4)",
     [HISTORY_PLACES_OF_JOB] = "SELECT " PLACE_COLUMNS " FROM places WHERE "
                               "job = +?1 AND job > 0 ORDER BY id DESC LIMIT ?2",
     [HISTORY_PLACES_OF_POD] = "SELECT " PLACE_COLUMNS " FROM places WHERE "
