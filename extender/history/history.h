@@ -66,8 +66,8 @@ struct history_question {
  * caller's again when it is answered. */
 int history_ask(struct history *h, struct history_question *q);
 
-/* Have `news` called after each commit with events, on the history's thread,
- * which it must not block. */
+/* Have `news` called after each commit with events, and every 15 s, on the
+ * history's thread, which it must not block. */
 struct history_follower {
     void (*news)(struct history_follower *f);
     struct history_follower *next;

@@ -30,6 +30,7 @@ struct history {
     bool checked;              /* the file was read once, whole */
     int64_t again_ms;          /* not before: after a failure */
     int64_t look_ms;           /* when its age and size are looked at next */
+    int64_t tell_ms;           /* when followers are told in any case */
     int64_t drop_ms;           /* what is older goes, bit by bit; 0: nothing */
 
     atomic_uint generation; /* of the file: the reader opens it again */

@@ -13,7 +13,8 @@
 enum {
     LOOK_MS = 60000, /* between two looks at the age and the size */
     DAY_MS = 86400000,
-    NICE = 10, /* whoever binds goes first */
+    NICE = 10,       /* whoever binds goes first */
+    TELL_MS = 15000, /* followers are told of nothing, too, so often */
 };
 #define MIB (INT64_C(1) << 20)
 
@@ -138,6 +139,7 @@ static int take_items(struct history *h, const struct history_item *items,
 static void tell_followers(struct history *h)
 {
     hold_lock(&h->follow_lock);
+    h->tell_ms = clock_ms() + TELL_MS;
     for (struct history_follower *f = h->followers; f; f = f->next)
         f->news(f);
 }
@@ -238,12 +240,19 @@ static bool drop_old(struct history *h)
 
 /* --- the thread ------------------------------------------------------------ */
 
+/* When the thread looks around whatever happens. */
+static int64_t next_look(const struct history *h)
+{
+    int64_t ms = h->book ? h->look_ms : h->again_ms;
+    return ms < h->tell_ms ? ms : h->tell_ms;
+}
+
 /* Until there is something to do, and for a while then: what comes in one after
  * the other is committed together.  False: it is to end, and nothing waits. */
 static bool wait_for_items(struct history *h, bool at_once,
                            struct history_item **ret_items)
 {
-    int64_t look_ms = h->book ? h->look_ms : h->again_ms;
+    int64_t look_ms = next_look(h);
     hold_lock(&h->lock);
     h->busy = false;
     while (!at_once && !h->first && !h->stopping && !h->hurry) {
@@ -278,6 +287,8 @@ void *history_write_thread(void *ctx)
     while (wait_for_items(h, at_once, &items)) {
         write_items(h, items);
         history_items_free(items);
+        if (clock_ms() >= h->tell_ms)
+            tell_followers(h);
         at_once = drop_old(h);
     }
     return NULL;

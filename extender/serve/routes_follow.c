@@ -8,10 +8,12 @@
 #include "extender/history/history.h"
 #include "extender/serve/routes_private.h"
 #include "lib/http/httpd_stream.h"
+#include "lib/io/clock.h"
 
 enum {
     WAITING_MAX = 256 << 10, /* bytes, of a client that is slow */
     PAGE = 100,              /* events that are read at once */
+    SILENT_MS = 14000,       /* then something is said that says nothing */
 };
 
 /* One client.  It is read for on the history's reading thread alone, whenever
@@ -23,7 +25,8 @@ struct follow {
     struct httpd_stream *stream;
     struct history_query query;
     uint64_t last; /* event that was sent, or passed over */
-    bool full;     /* the client is slow: wait for room */
+    int64_t wrote_ms;
+    bool full; /* the client is slow: wait for room */
     bool gone;
 
     pthread_mutex_t lock; /* guards what follows */
@@ -74,8 +77,22 @@ static void send_event(void *ctx, const struct history_event *e)
     int r = httpd_stream_write(f->stream, text.data, text.size);
     f->full = r == -EAGAIN;
     f->gone = r == -EPIPE;
-    if (r == 0 || r == -EMSGSIZE)
-        f->last = e->seq;
+    if (r < 0 && r != -EMSGSIZE)
+        return;
+    f->last = e->seq;
+    f->wrote_ms = clock_ms();
+}
+
+/* Proxies, and clients, take a connection for dead that is silent. */
+static void send_comment(struct follow *f)
+{
+    static const char comment[] = ":\n\n";
+    int64_t now_ms = clock_ms();
+    if (f->full || f->gone || now_ms < f->wrote_ms + SILENT_MS)
+        return;
+    f->gone = httpd_stream_write(f->stream, comment, sizeof comment - 1) ==
+              -EPIPE; /* one that is slow has enough to read */
+    f->wrote_ms = now_ms;
 }
 
 static int send_new(struct follow *f, struct history_reader *r,
@@ -92,6 +109,7 @@ static int send_new(struct follow *f, struct history_reader *r,
     } while (e == 0 && next && !f->full && !f->gone);
     if (e == 0 && !f->full && newest > f->last)
         f->last = newest;
+    send_comment(f);
     return e;
 }
 
@@ -143,6 +161,7 @@ void follow_events(struct httpd_request *rq, struct app *app,
     f->follower.news = on_news;
     f->history = app->history;
     f->query = *query;
+    f->wrote_ms = clock_ms();
     (void)pthread_mutex_init(&f->lock, NULL); /* cannot fail on Linux */
     if (take_start(rq, app, query, &f->last)) {
         httpd_content_type(rq, "text/event-stream");
