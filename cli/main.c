@@ -108,8 +108,9 @@ static int dispatch(struct cli *c, int argc, char **argv)
         return rc;
     c->kind = verb_about(v->name)->kind;
     struct running r = {.verb = v, .argc = argc, .argv = argv};
-    rc = c->set.watch && options_have(v->options, "watch") ? watch(c, &r)
-                                                           : run(c, &r);
+    bool again = c->set.watch && options_have(v->options, "watch") &&
+                 strcmp(v->name, VERB_WATCHES) != 0;
+    rc = again ? watch(c, &r) : run(c, &r);
     if (rc && c->status == 404)
         suggest_names(c, verb_about(v->name)->takes, argc, argv);
     return rc;

@@ -49,6 +49,9 @@ extern const size_t n_verbs_about;
 /* Never NULL: one that nothing is told of has empty texts. */
 const struct verb_about *verb_about(const char *name);
 
+/* The one that does what -w says itself. */
+#define VERB_WATCHES "events"
+
 /* The one whose arguments behind its first are another program's. */
 #define VERB_PASSES_ON "rsh"
 

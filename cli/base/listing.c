@@ -50,7 +50,7 @@ static const char *given(const char *option)
 }
 
 /* What was not chosen goes. */
-static int choose(struct cli *c, cJSON *list)
+int listing_choose(struct cli *c, cJSON *list)
 {
     cleanup_with(label_selector) struct label_selector *s = NULL;
     struct asked a = {.room = STR_INIT(STR_MAX_DEFAULT)};
@@ -246,7 +246,7 @@ static int arrange(struct cli *c, cJSON *list, const struct listing *l)
 {
     if (!cJSON_IsArray(list))
         return cli_fail("the server's answer has no list \"items\"");
-    int rc = choose(c, list);
+    int rc = listing_choose(c, list);
     return rc ? rc : order(c, list, l);
 }
 

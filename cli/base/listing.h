@@ -46,6 +46,13 @@ bool listing_seen_any(const struct listing_seen *s);
  * --selector does not choose go. */
 int listing_show(struct cli *c, cJSON *answer, const struct listing *l);
 
+/* What --selector does not choose goes.  A CLI_USAGE when it is none. */
+int listing_choose(struct cli *c, cJSON *list);
+/* More rows of a list, beneath those that were written before; `widths` is a
+ * zeroed table at first, to be ended. */
+void listing_more(struct cli *c, const cJSON *list, const struct listing *l,
+                  struct table *widths);
+
 /* A list within another answer: the table as it is, in the order of names.
  * False, and nothing, when it is empty. */
 bool listing_table(struct cli *c, const cJSON *list, const struct listing *l);

@@ -100,18 +100,32 @@ static void add_event(struct cli *c, const char *type, const char *object)
         str_addf(&c->out, "{\"type\":\"%s\",\"object\":%s}\n", type, object);
 }
 
-static void write_rows(struct cli *c, const struct listing *l, struct table *t)
+static void write_rows(struct cli *c, const struct listing *l, struct table *t,
+                       struct table *widths)
 {
-    struct listing_seen *s = c->seen;
-    bool first = s->widths.n_columns == 0;
+    bool first = widths->n_columns == 0;
     if (first)
-        listing_begin(&s->widths, l, c->form == OUTPUT_WIDE);
-    table_widen(t, &s->widths);
-    table_widen(&s->widths, t);
+        listing_begin(widths, l, c->form == OUTPUT_WIDE);
+    table_widen(t, widths);
+    table_widen(widths, t);
     if (first)
         table_write(t, c->colours, &c->out);
     else
         table_write_rows(t, c->colours, &c->out);
+}
+
+void listing_more(struct cli *c, const cJSON *list, const struct listing *l,
+                  struct table *widths)
+{
+    cleanup_table struct table t;
+    const cJSON *each;
+    listing_begin(&t, l, c->form == OUTPUT_WIDE);
+    cJSON_ArrayForEach(each, list)
+    {
+        l->add(&t, each);
+    }
+    if (t.n_cells)
+        write_rows(c, l, &t, widths);
 }
 
 static int by_name(const void *a, const void *b)
@@ -160,6 +174,6 @@ void listing_changes(struct cli *c, const cJSON *list, const struct listing *l)
         add_event(c, type, json ? json : "null");
     }
     if (t.n_cells)
-        write_rows(c, l, &t);
+        write_rows(c, l, &t, &s->widths);
     drop_gone(c);
 }

@@ -20,6 +20,7 @@ struct watching {
     struct cli *cli;
     watch_f *again;
     void *ctx;
+    const struct watch_stream *stream; /* in place of both; or NULL */
     struct backoff backoff;
     bool lost; /* and it was told */
     int rc;    /* of the last time */
@@ -53,9 +54,10 @@ static int print(struct cli *c)
     return written ? 0 : cli_fail("standard output: %s", strerror(errno));
 }
 
-static int look(struct watching *w)
+static int look(struct watching *w, const char *data)
 {
-    w->rc = w->again(w->cli, w->ctx);
+    w->rc = w->stream ? w->stream->take(w->cli, w->stream->ctx, data)
+                      : w->again(w->cli, w->ctx);
     if (w->rc == 0)
         w->rc = print(w->cli);
     return w->rc;
@@ -64,12 +66,11 @@ static int look(struct watching *w)
 static bool on_event(void *ctx, const struct sse_event *event)
 {
     struct watching *w = ctx;
-    (void)event;
     if (w->lost)
         fprintf(stderr, "biga: %s answers again\n", w->cli->set.server);
     w->lost = false;
     backoff_succeed(&w->backoff);
-    return look(w) == 0 && !atomic_load(&stop);
+    return look(w, event->data) == 0 && !atomic_load(&stop);
 }
 
 static bool on_bytes(void *ctx, const char *data, size_t size)
@@ -86,8 +87,13 @@ static int follow(struct watching *w, struct http_answer *answer,
     struct http_client *http;
     const struct http_follow f = {
         .take = on_bytes, .ctx = &sse, .silent_ms = SILENT_MS};
+    cleanup_str struct str path = STR_INIT(8192);
+    if (w->stream)
+        w->stream->path(w->stream->ctx, &path);
+    else
+        str_add(&path, "/v1/changes");
     const struct http_request rq = {.method = "GET",
-                                    .path = "/v1/changes",
+                                    .path = str_text(&path),
                                     .accept = "text/event-stream",
                                     .follow = &f};
     int r = cli_connect(w->cli, CONNECT_MS, &stop, &http, err);
@@ -147,18 +153,27 @@ static bool go_on(struct watching *w)
     return !ended && !atomic_load(&stop);
 }
 
+static int run(struct watching *w)
+{
+    w->backoff = (struct backoff){.min_ms = AGAIN_MIN_MS,
+                                  .max_ms = AGAIN_MAX_MS,
+                                  .random = (uint64_t)clock_ns()};
+    take_signals();
+    if (w->again && look(w, ""))
+        return w->rc;
+    while (go_on(w))
+        ;
+    return w->rc;
+}
+
 int watch_run(struct cli *c, watch_f *again, void *ctx)
 {
-    struct watching w = {.cli = c,
-                         .again = again,
-                         .ctx = ctx,
-                         .backoff = {.min_ms = AGAIN_MIN_MS,
-                                     .max_ms = AGAIN_MAX_MS,
-                                     .random = (uint64_t)clock_ns()}};
-    take_signals();
-    if (look(&w))
-        return w.rc;
-    while (go_on(&w))
-        ;
-    return w.rc;
+    struct watching w = {.cli = c, .again = again, .ctx = ctx};
+    return run(&w);
+}
+
+int watch_stream(struct cli *c, const struct watch_stream *stream)
+{
+    struct watching w = {.cli = c, .stream = stream};
+    return run(&w);
 }

@@ -15,4 +15,14 @@ typedef int watch_f(struct cli *c, void *ctx);
  * again. */
 int watch_run(struct cli *c, watch_f *again, void *ctx);
 
+/* The same of what another stream of events says, each once. */
+struct watch_stream {
+    /* Append where it is, now that so much has come.  Of each connection. */
+    void (*path)(void *ctx, struct str *path);
+    /* Append to c->out what is to be seen of an event's data.  An exit code. */
+    int (*take)(struct cli *c, void *ctx, const char *data);
+    void *ctx;
+};
+int watch_stream(struct cli *c, const struct watch_stream *stream);
+
 #endif
