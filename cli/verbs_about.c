@@ -119,7 +119,8 @@ const struct verb_about verbs_about[] = {
      .lists = {&events_listing},
      .examples = "biga events --since -1h\n"
                  "biga events node/host1           # its cards and pods, too\n"
-                 "biga events --reason Lost --since -7d",
+                 "biga events --reason Lost --since -7d\n"
+                 "biga events -w -n lab            # as they come",
      .see = "history why"},
     {.name = "history",
      .group = GROUP_LOOK,

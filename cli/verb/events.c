@@ -4,6 +4,7 @@
 #include "cli/base/age.h"
 #include "cli/base/moment.h"
 #include "cli/base/say.h"
+#include "cli/base/watch.h"
 #include "cli/verb/history.h"
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
@@ -150,25 +151,112 @@ const struct listing events_listing = {
     .none = "Nothing of that kind has happened.\n",
 };
 
+/* --- as they come ------------------------------------------------------------ */
+
+struct watched {
+    struct cli *cli;
+    const char *query; /* what is asked, without where it begins */
+    double last;       /* number of the newest that came */
+    struct table widths;
+};
+
+static void add_path(void *ctx, struct str *path)
+{
+    const struct watched *w = ctx;
+    str_addf(path, "/v1/events?follow=true&continue=%.0f%s", w->last, w->query);
+}
+
+/* Show a list of events that are newer than all before. */
+static int show(struct watched *w, cJSON *list)
+{
+    struct cli *c = w->cli;
+    const cJSON *e;
+    cJSON_ArrayForEach(e, list)
+    {
+        if (json_number(e, "seq") > w->last)
+            w->last = json_number(e, "seq");
+    }
+    int rc = listing_choose(c, list);
+    if (rc)
+        return rc;
+    if (!c->set.json)
+        listing_more(c, list, &events_listing, &w->widths);
+    cJSON_ArrayForEach(e, list)
+    {
+        cleanup_free char *text = c->set.json ? cJSON_PrintUnformatted(e)
+                                              : NULL;
+        if (text)
+            str_addf(&c->out, "{\"type\":\"ADDED\",\"object\":%s}\n", text);
+    }
+    return 0;
+}
+
+static int take(struct cli *c, void *ctx, const char *data)
+{
+    cleanup_with(json) cJSON *list = cJSON_CreateArray(), *event = NULL;
+    struct error err = {0};
+    (void)c;
+    if (json_parse(data, strlen(data), &event, &err))
+        return cli_fail("the server's event is no JSON: %s", err.text);
+    (void)cJSON_AddItemToArray(list, steal(&event));
+    return show(ctx, list);
+}
+
+/* Those that there are, oldest first. */
+static int show_first(struct watched *w, const char *path)
+{
+    struct cli *c = w->cli;
+    const bool json = c->set.json;
+    cleanup_with(json) cJSON *answer = NULL, *list = cJSON_CreateArray();
+    c->set.json = false; /* what is asked is for us */
+    int rc = cli_get(c, path, &answer);
+    c->set.json = json;
+    cJSON *items = cJSON_GetObjectItemCaseSensitive(answer, "items");
+    while (rc == 0 && items && items->child)
+        (void)cJSON_InsertItemInArray(
+            list, 0, cJSON_DetachItemViaPointer(items, items->child));
+    return rc ? rc : show(w, list);
+}
+
+static int watch(struct cli *c, const char *path, const char *query)
+{
+    struct watched w = {.cli = c, .query = query};
+    const struct watch_stream stream = {add_path, take, &w};
+    int rc = *c->set.until ? cli_usage("--until: cannot be combined with -w")
+                           : show_first(&w, path);
+    if (rc == 0)
+        rc = watch_stream(c, &stream);
+    table_fini(&w.widths);
+    return rc;
+}
+
+/* --- the verb ---------------------------------------------------------------- */
+
+static int add_query(struct cli *c, int argc, char **argv, struct str *query)
+{
+    struct history_name name = {0};
+    int rc = argc > 0 ? history_name_parse(c, argv[0], &name) : 0;
+    if (rc)
+        return rc;
+    if (argc > 0)
+        add_name(query, &name);
+    else
+        cli_add_query(query, "namespace", cli_namespace(c));
+    free(name.object);
+    if (*c->set.reason)
+        cli_add_query(query, "reason", c->set.reason);
+    rc = moment_add_query(query, "since", "--since", c->set.since);
+    return rc ? rc : moment_add_query(query, "until", "--until", c->set.until);
+}
+
 int verb_events(struct cli *c, int argc, char **argv)
 {
-    cleanup_str struct str path = STR_INIT(8192);
-    struct history_name name = {0};
-    str_addf(&path, "/v1/events?order=desc&limit=%lld",
-             (long long)c->set.limit);
-    if (argc > 0) {
-        int rc = history_name_parse(c, argv[0], &name);
-        if (rc)
-            return rc;
-        add_name(&path, &name);
-        free(name.object);
-    } else {
-        cli_add_query(&path, "namespace", cli_namespace(c));
-    }
-    if (*c->set.reason)
-        cli_add_query(&path, "reason", c->set.reason);
-    int rc = moment_add_query(&path, "since", "--since", c->set.since);
-    if (rc == 0)
-        rc = moment_add_query(&path, "until", "--until", c->set.until);
-    return rc ? rc : listing_get(c, str_text(&path), &events_listing);
+    cleanup_str struct str query = STR_INIT(8192), path = STR_INIT(8192);
+    int rc = add_query(c, argc, argv, &query);
+    str_addf(&path, "/v1/events?order=desc&limit=%lld%s",
+             (long long)c->set.limit, str_text(&query));
+    if (rc)
+        return rc;
+    return c->set.watch ? watch(c, str_text(&path), str_text(&query))
+                        : listing_get(c, str_text(&path), &events_listing);
 }
