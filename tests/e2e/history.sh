@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/extender.sh
 need curl
 unset BIGA_SERVER BIGA_JSON
-echo "1..14"
+echo "1..15"
 
 biga() { "$BUILD/biga" --server "http://127.0.0.1:$(port read)" "$@"; }
 get() { curl -sS --max-time "$HANGS" "http://127.0.0.1:$(port read)$1"; }
@@ -37,9 +37,16 @@ bind() { # POD NODE
 }
 
 start_extender
+biga events -w >"$dir/watched" 2>"$dir/watch.log" &
+watch=$!
+pids+=("$watch")
 start_fleet
 until_true happened NodeReady node/host3
 ok $? "nodes that come are told of"
+
+until_true grep -q "NodeReady  *node/host3" "$dir/watched"
+ok $? "and shown as they come"
+kill "$watch"
 
 bind w-0 host1 | grep -q '"Error":""'
 until_true happened Bound pod/lab/w-0
