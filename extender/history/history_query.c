@@ -177,9 +177,9 @@ int history_query_object(const char *kind, const char *name,
                          enum history_kind *ret_kind, struct error *err)
 {
     unsigned index;
-    int r = parse_word("kind", kind, kind_word, HISTORY_KINDS, &index, err);
-    if (r < 0)
-        return r;
+    struct error why;
+    if (parse_word("kind", kind, kind_word, HISTORY_KINDS, &index, &why) < 0)
+        return error_set(err, ENOENT, "%s", why.text);
     *ret_kind = (enum history_kind)index;
     if (history_object_is_valid(*ret_kind, name))
         return 0;

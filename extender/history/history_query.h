@@ -30,7 +30,8 @@ int history_query_time(const char *parameter, const char *text,
                        int64_t otherwise_ms, int64_t *ret_ms,
                        struct error *err);
 
-/* The kind and the object of a path "KIND/…", as "pod" and "NS/NAME". */
+/* The kind and the object of a path "KIND/…", as "pod" and "NS/NAME". -ENOENT:
+ * there is no such kind; -EINVAL: no such thing has that name. */
 int history_query_object(const char *kind, const char *name,
                          enum history_kind *ret_kind, struct error *err);
 

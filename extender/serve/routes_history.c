@@ -215,8 +215,9 @@ void on_history(struct httpd_request *rq, void *ctx)
     if (!httpd_query_only(rq, params) || !history_is_kept(rq, app) ||
         !take_at(rq, &ms))
         return;
-    if (history_query_object(kind, name, &which, &err) < 0) {
-        httpd_fail(rq, 400, "%s", err.text);
+    int r = history_query_object(kind, name, &which, &err);
+    if (r < 0) {
+        httpd_fail(rq, r == -ENOENT ? 404 : 400, "%s", err.text);
         return;
     }
     if (is_current(rq, app))

@@ -5,16 +5,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "extender/serve/app.h"
 #include "extender/view/openapi.h"
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 #include "tests/lib/sim/simapp.h"
+#include "tests/lib/tmpdir.h"
 
 #define SLICES "/apis/resource.k8s.io/v1/resourceslices"
 
 cJSON *ops_document;
 struct raw_reply ops_reply;
+static char *state_dir;
 static char *slice;          /* a stored one, as it is */
 static char slice_path[256]; /* where it is */
 static char card_path[256];  /* a card's */
@@ -89,7 +92,8 @@ void ops_start(void)
     char names[8][16];
     log_set_level(LOG_ERROR + 1);
     ops_document = openapi_read(openapi_yaml);
-    simapp_begin(NULL);
+    state_dir = tmpdir_create();
+    simapp_begin(state_dir);
     cr_assert_eq(simapp_apply(pods, 2), 0);
     struct simapp_pod job[8];
     size_t n = simapp_job(job, names, "ring", 2);
@@ -97,11 +101,13 @@ void ops_start(void)
     simapp_settle();
     cr_assert_eq(call(SERVER_READ, "POST", "/v1/pods", OPS_JSON, files), 200);
     find_names();
+    history_settle(server_app(simapp_server)->history);
 }
 
 void ops_stop(void)
 {
     simapp_end();
+    tmpdir_remove(state_dir);
     cJSON_Delete(ops_document);
     raw_reply_fini(&ops_reply);
     free(slice);
@@ -170,6 +176,16 @@ const struct example ops_examples[] = {
     {"post", "/v1/simulate", NULL, POD, 200},
     {"post", "/v1/simulate", NULL, "[" POD "," POD "]", 200},
     {"post", "/v1/simulate", NULL, ARGS, 200},
+    {"get", "/v1/topology", "/v1/topology?at=2126-01-01T00:00:00Z&limit=1",
+     NULL, 200},
+    {"get", "/v1/events", NULL, NULL, 200},
+    {"get", "/v1/events",
+     "/v1/events?kind=node&name=node000&order=desc&limit=1", NULL, 200},
+    {"get", "/v1/history/{kind}/{name}", "/v1/history/node/node000", NULL, 200},
+    {"get", "/v1/history/{kind}/{namespace}/{name}", "/v1/history/pod/ns/alone",
+     NULL, 200},
+    {"get", "/v1/history/{kind}/{namespace}/{name}",
+     "/v1/history/job/ns/ring?at=2126-01-01T00:00:00Z", NULL, 200},
     {"get", "/metrics", NULL, NULL, 200},
     {"get", "/healthz", NULL, NULL, 200},
     {"get", "/v1/cluster", NULL, NULL, 404},  /* it is in none */
