@@ -6,7 +6,6 @@
 
 #include "extender/history/history_book_private.h"
 #include "lib/db/dbfile.h"
-#include "lib/io/failpoint.h"
 #include "lib/io/log.h"
 
 enum { DAY_MS = 86400000, DROP_ROWS = 5000, FREE_PAGES = 2000 };
@@ -126,11 +125,7 @@ int history_book_begin(struct history_book *b, int64_t now_ms,
 
 int history_book_commit(struct history_book *b, struct error *err)
 {
-    int e = failpoint("history-commit")
-                ? error_set(err, EIO, "history: the commit failed")
-                : 0;
-    if (e == 0 && b->now_ms >= b->flush_ms)
-        e = book_flush_refusals(b, err);
+    int e = b->now_ms >= b->flush_ms ? book_flush_refusals(b, err) : 0;
     if (e == 0)
         e = run(b, HISTORY_COMMIT, err);
     b->begun = b->begun && e < 0;
