@@ -321,11 +321,11 @@ static int drop_within(struct history_book *b, int64_t before_ms,
                   : e;
 }
 
-int history_book_drop(struct history_book *b, int64_t before_ms, bool *ret_more,
-                      struct error *err)
+int history_book_drop(struct history_book *b, int64_t now_ms, int64_t before_ms,
+                      bool *ret_more, struct error *err)
 {
     *ret_more = false;
-    int e = history_book_begin(b, b->now_ms, err);
+    int e = history_book_begin(b, now_ms, err); /* texts in use are of today */
     if (e == 0)
         e = drop_within(b, before_ms, ret_more, err);
     if (e == 0)

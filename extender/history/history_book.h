@@ -87,10 +87,10 @@ void history_book_each_node(const struct history_book *b,
                                           const struct history_node *n),
                             void *ctx);
 
-/* Outside of a transaction: drop what ended before `before_ms`, a part of it;
- * `*ret_more`: there is more. */
-int history_book_drop(struct history_book *b, int64_t before_ms, bool *ret_more,
-                      struct error *err);
+/* Outside of a transaction: drop what ended before `before_ms`, which is not
+ * after now, a part of it; `*ret_more`: there is more. */
+int history_book_drop(struct history_book *b, int64_t now_ms, int64_t before_ms,
+                      bool *ret_more, struct error *err);
 /* The bytes that are in use; and the moment before which a sixteenth of all
  * events is. */
 int history_book_size(struct history_book *b, int64_t *ret_bytes,

@@ -230,7 +230,8 @@ static bool drop_old(struct history *h)
         r = look_at_size(h, &err);
     }
     if (r == 0 && h->drop_ms)
-        r = history_book_drop(h->book, h->drop_ms, &more, &err);
+        r = history_book_drop(h->book, history_now_ms(), h->drop_ms, &more,
+                              &err);
     if (r < 0)
         give_up(h, &err, 0);
     if (!more)
