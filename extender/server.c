@@ -51,6 +51,7 @@ struct server {
     bool asked_known;
     struct writer_op knowing;
     atomic_bool known;
+    atomic_bool clustered; /* `cluster` is set */
 };
 
 enum { RELOAD_MS = 1000 };
@@ -234,6 +235,7 @@ static int start_cluster(struct server *s, const struct server_config *config,
         .demands = s->app.demands,
         .plans = s->app.plans,
         .achieved = s->app.achieved,
+        .history = s->app.history,
         .fabric = s->app.fabric,
         .demand = s->app.demand,
         .kube = s->kube,
@@ -249,6 +251,7 @@ static int start_cluster(struct server *s, const struct server_config *config,
     };
     r = cluster_start(&c, &s->cluster, err);
     s->app.source = cluster_source(s->cluster);
+    atomic_store(&s->clustered, r == 0);
     return r;
 }
 
@@ -297,6 +300,13 @@ static int start_achieved(struct server *s, struct error *err)
     return achieved_watch_start(&c, &s->achieved, err);
 }
 
+static int start_source(struct server *s, const struct server_config *config,
+                        struct error *err)
+{
+    int r = start_cluster(s, config, err);
+    return r == 0 ? start_embedded(s, err) : r;
+}
+
 enum { HISTORY_DAYS = 30, HISTORY_MIB = 1024 };
 
 static void note_known(struct writer_op *op)
@@ -315,9 +325,10 @@ static void nothing(void *ctx)
 static bool is_all_known(void *ctx)
 {
     struct server *s = ctx;
-    if (!s->cluster || atomic_load(&s->known))
+    if (s->embedded || atomic_load(&s->known))
         return true;
-    if (!s->asked_known && cluster_is_synced(s->cluster)) {
+    if (!s->asked_known && atomic_load(&s->clustered) &&
+        cluster_is_synced(s->cluster)) {
         s->asked_known = true;
         s->knowing = (struct writer_op){
             .kind = WRITER_CALL, .call = nothing, .done = note_known};
@@ -348,13 +359,6 @@ static int start_history(struct server *s, const struct server_config *config,
         .ctx = s,
     };
     return history_start(&c, &s->app.history, err);
-}
-
-static int start_watches(struct server *s, const struct server_config *config,
-                         struct error *err)
-{
-    int r = start_achieved(s, err);
-    return r == 0 ? start_history(s, config, err) : r;
 }
 
 int server_start(const struct server_config *config, struct server **ret,
@@ -406,11 +410,11 @@ int server_start(const struct server_config *config, struct server **ret,
     if (r == 0)
         r = start_guard(s, config, err);
     if (r == 0)
-        r = start_cluster(s, config, err);
+        r = start_history(s, config, err);
     if (r == 0)
-        r = start_embedded(s, err);
+        r = start_source(s, config, err);
     if (r == 0)
-        r = start_watches(s, config, err);
+        r = start_achieved(s, err);
     if (r == 0)
         r = start_listeners(s, config, connections, err);
     if (r == 0)

@@ -201,6 +201,9 @@ static void create_parts(struct cluster *c)
                                         .ctx = c->host_capacity});
     const struct pod_listener ps = cluster_ps_listener(c->ps);
     cluster_pods_listen(c->pods, &ps);
+    c->history = history_cluster_create(c->config.history);
+    const struct pod_listener history = history_cluster_listener(c->history);
+    cluster_pods_listen(c->pods, &history);
     c->fit = fit_nodes_create();
     cluster_fit_follow(c->fit, c->nodes, c->pods, c->host_capacity);
     fabric_files_join(own->fabric,
@@ -224,7 +227,9 @@ static int start_pairing(struct cluster *c, struct error *err)
                                    .reporter = c->identity,
                                    .may_write = may_bind,
                                    .is_busy = has_binds,
-                                   .ctx = c};
+                                   .ctx = c,
+                                   .told = history_cluster_told,
+                                   .told_ctx = c->history};
     int r = c->config.events ? events_start(&events, &c->events, err) : 0;
     if (r < 0)
         return r;
@@ -486,6 +491,7 @@ void cluster_stop(struct cluster *c)
     cluster_dpus_destroy(c->dpus);
     host_capacity_destroy(c->host_capacity);
     cluster_ps_destroy(c->ps);
+    history_cluster_destroy(c->history);
     fit_nodes_destroy(c->fit);
     free(c->identity);
     free(c->heartbeats_path);

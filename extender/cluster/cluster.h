@@ -24,6 +24,7 @@
 #include "extender/achieved/achieved_book.h"
 #include "extender/app/fabric_files.h"
 #include "extender/claims/claim_book.h"
+#include "extender/history/history.h"
 #include "extender/keep/writer.h"
 #include "extender/leader/binder.h"
 #include "extender/leader/events.h"
@@ -42,6 +43,7 @@ struct cluster_config {
     struct pending_demands *demands;
     struct plans *plans;
     struct achieved_book *achieved;
+    struct history *history;     /* NULL: none is kept; outlives it */
     struct fabric_files *fabric; /* what its Nodes' labels say joins it */
     struct demand_config demand;
     const struct kube_config *kube; /* outlives it */

@@ -13,6 +13,7 @@
 #include "extender/cluster/host_capacity.h"
 #include "extender/fit/fit_nodes.h"
 #include "extender/gate/gate_controller.h"
+#include "extender/history/history_cluster.h"
 #include "extender/leader/binds.h"
 #include "extender/leader/card_loss_controller.h"
 #include "extender/leader/elect.h"
@@ -75,6 +76,7 @@ struct cluster {
     struct waker *waker;
     struct card_loss_controller *card_losses;
     struct gate_controller *gate;
+    struct history_cluster *history;
     struct cluster_lead lead;
 };
 

@@ -189,6 +189,8 @@ void events_post_named(struct events *e, const struct events_pod *pod,
 {
     if (!e || pod->uid[0] == '\0')
         return;
+    if (e->config.told)
+        e->config.told(e->config.told_ctx, pod, reason, text);
     int64_t now_ms = clock_ms();
     hold_lock(&e->lock);
     if (reason <= EVENTS_UNALIGNED)

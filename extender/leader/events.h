@@ -53,6 +53,10 @@ enum events_reason {
     EVENTS_REASONS
 };
 
+struct events_pod {
+    const char *namespace, *name, *uid;
+};
+
 struct events;
 struct events_config {
     const struct kube_config *kube; /* outlives it */
@@ -62,6 +66,10 @@ struct events_config {
     /* Is there something more urgent for the API server to do?  NULL: no. */
     bool (*is_busy)(void *ctx);
     void *ctx;
+    /* Told of all that is posted, by who posts it; NULL: nobody. */
+    void (*told)(void *told_ctx, const struct events_pod *pod,
+                 enum events_reason reason, const char *text);
+    void *told_ctx;
     unsigned call_ms; /* 0: EVENTS_CALL_MS (tests) */
 };
 int events_start(const struct events_config *config, struct events **ret_events,
@@ -73,9 +81,6 @@ DEFINE_CLEANUP(events, struct events *, events_stop)
 void events_post(struct events *e, const struct demand *pod,
                  enum events_reason reason, const char *text);
 /* The same of a pod that is known by its names alone. */
-struct events_pod {
-    const char *namespace, *name, *uid;
-};
 void events_post_named(struct events *e, const struct events_pod *pod,
                        enum events_reason reason, const char *text);
 
