@@ -4,12 +4,14 @@
  *       writes what happens to a made-up fleet in that time (jobs an hour that
  *       come, wait, run and end, cards that are lost and drained, hosts that
  *       fall silent) into DIR, and asks at random moments of it
+ *   bench_history ask DIR HOSTS DAYS JOBS
+ *       asks again of what `month` wrote, which said how many jobs there were
  *
  * Prints a line of figures for each, named in its first line. */
 #include <math.h>
 
-#include "extender/history/history_book.h"
 #include "extender/history/history_db.h"
+#include "extender/history/history_view.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "tests/lib/sim/benchhost.h"
@@ -25,12 +27,34 @@ enum {
     WAITING_MAX = 64,
     JOBS_MAX = 4096, /* that run at a time */
     MINUTE_MS = 60000,
+    QUESTIONS = 300,
 };
 
 static void die(const char *what, const struct error *err)
 {
     fprintf(stderr, "bench_history: %s: %s\n", what, err->text);
     exit(1);
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of this thread alone, whatever else the machine does. */
+static int64_t cpu_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); /* it is there */
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static double quantile(double *list, size_t n, double q)
+{
+    qsort(list, n, sizeof *list, compare_doubles);
+    size_t at = (size_t)(q * (double)n);
+    return list[at < n ? at : n - 1];
 }
 
 /* --- a month ---------------------------------------------------------------- */
@@ -327,6 +351,98 @@ static void live(struct month *m, int64_t days)
     free(m->jobs);
 }
 
+/* --- questions -------------------------------------------------------------- */
+
+enum kind_of_question {
+    ASK_FLEET,
+    ASK_NODE,
+    ASK_CARD,
+    ASK_JOB,
+    ASK_POD,
+    ASK_EVENTS,
+    ASK_KINDS
+};
+
+static void add_event(void *ctx, const struct history_event *e)
+{
+    history_event_write(e, ctx);
+}
+
+/* A page of events of a reason that is rare, from a moment on. */
+static int ask_events(struct history_reader *r, struct month *m, int64_t ms,
+                      struct str *out, struct error *err)
+{
+    const struct history_filter f = {.kind = HISTORY_KINDS,
+                                     .reason = roll(m, 2) ? HISTORY_LOST
+                                                          : HISTORY_REASONS,
+                                     .since_ms = ms,
+                                     .limit = 100};
+    uint64_t next;
+    return history_read_events(r, &f, add_event, out, &next, err);
+}
+
+static int ask(struct history_reader *r, struct month *m,
+               enum kind_of_question what, int64_t ms, struct str *out,
+               struct error *err)
+{
+    struct job j = {.number = roll(m, m->n_made)};
+    char node[32], card[64], pci[PCI_ADDR_TEXT_MAX];
+    struct pod p;
+    pod_of(&j, 0, false, &p);
+    card_name(roll(m, CARDS), pci);
+    (void)snprintf(node, sizeof node, "host-%04u",
+                   roll(m, (uint32_t)m->n_hosts));
+    (void)snprintf(card, sizeof card, "%s/%s", node, pci);
+    const char *objects[HISTORY_KINDS] = {p.key, p.job, node, card};
+    static const enum history_kind kinds[ASK_KINDS] = {
+        [ASK_NODE] = HISTORY_NODE,
+        [ASK_CARD] = HISTORY_CARD,
+        [ASK_JOB] = HISTORY_JOB,
+        [ASK_POD] = HISTORY_POD};
+    if (what == ASK_FLEET)
+        return history_view_topology(r, ms, NULL, HISTORY_VIEW_NODES, out, err);
+    if (what == ASK_EVENTS)
+        return ask_events(r, m, ms, out, err);
+    return history_view_object(r, kinds[what], objects[kinds[what]], ms, out,
+                               err);
+}
+
+static void ask_all(const char *dir, struct month *m, int64_t days)
+{
+    static const char *const names[ASK_KINDS] = {"fleet", "node", "card",
+                                                 "job",   "pod",  "events"};
+    struct history_reader *r = NULL;
+    struct error err = {0};
+    if (history_reader_open(dir, &r, &err) < 0)
+        die(dir, &err);
+    printf("question\tp50 ms\tp99 ms\tmax ms\tCPU p50 ms\tCPU p99 ms\t"
+           "mean KiB\n");
+    for (int what = 0; what < ASK_KINDS; what++) {
+        double ms[QUESTIONS], cpu_ms[QUESTIONS], size = 0;
+        for (size_t i = 0; i < QUESTIONS; i++) {
+            cleanup_str struct str out = STR_INIT(STR_MAX_DEFAULT);
+            int64_t at = BEGIN_MS +
+                         (int64_t)roll(m, (uint32_t)days * 24 * 60) * MINUTE_MS;
+            int64_t start = clock_ns(), cpu = cpu_ns();
+            int e = history_read_begin(r, &err);
+            if (e == 0)
+                e = ask(r, m, (enum kind_of_question)what, at, &out, &err);
+            if (e < 0 && e != -ENOENT)
+                die(names[what], &err);
+            history_read_end(r);
+            ms[i] = (double)(clock_ns() - start) / 1e6;
+            cpu_ms[i] = (double)(cpu_ns() - cpu) / 1e6;
+            size += (double)out.size / 1024 / QUESTIONS;
+        }
+        double p50 = quantile(ms, QUESTIONS, 0.5);
+        double p99 = quantile(ms, QUESTIONS, 0.99);
+        printf("%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.1f\n", names[what], p50,
+               p99, ms[QUESTIONS - 1], quantile(cpu_ms, QUESTIONS, 0.5),
+               quantile(cpu_ms, QUESTIONS, 0.99), size);
+    }
+    history_reader_close(r);
+}
+
 static int month(const char *dir, size_t n_hosts, int64_t days)
 {
     struct month m = {.random = 1, .n_hosts = n_hosts};
@@ -351,6 +467,7 @@ static int month(const char *dir, size_t n_hosts, int64_t days)
            (double)bytes / (double)m.n_events, (double)m.n_events / seconds,
            check_s);
     history_book_close(m.book);
+    ask_all(dir, &m, days);
     return 0;
 }
 
@@ -358,8 +475,17 @@ int main(int argc, char **argv)
 {
     long a = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
     long b = argc > 4 ? strtol(argv[4], NULL, 10) : DAYS;
+    if (argc > 5 && strcmp(argv[1], "ask") == 0) {
+        struct month m = {.random = 7,
+                          .n_hosts = (size_t)a,
+                          .n_made = (unsigned)strtol(argv[5], NULL, 10)};
+        ask_all(argv[2], &m, b);
+        return 0;
+    }
     if (argc > 2 && strcmp(argv[1], "month") == 0 && b > 0)
         return month(argv[2], a > 0 ? (size_t)a : HOSTS, b);
-    fputs("usage: bench_history month DIR [HOSTS [DAYS]]\n", stderr);
+    fputs("usage: bench_history month DIR [HOSTS [DAYS]]\n"
+          "       bench_history ask DIR HOSTS DAYS JOBS\n",
+          stderr);
     return 2;
 }
