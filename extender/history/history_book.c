@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "extender/history/history_book_private.h"
 #include "lib/db/dbfile.h"
@@ -16,8 +17,10 @@ int history_book_renew(const char *dir, const struct error *why,
                        struct error *err)
 {
     cleanup_free char *path = xasprintf("%s/" HISTORY_FILE DBFILE_FRESH, dir);
+    cleanup_free char *shared = xasprintf("%s/" HISTORY_FILE "-shm", dir);
     cleanup_free char *aside = NULL;
     struct history_db db;
+    (void)unlink(shared); /* a reader may have it: the new one gets another */
     int e = dbfile_create(dir, HISTORY_FILE DBFILE_FRESH, err);
     if (e == 0)
         e = history_db_open(&db, path, err);

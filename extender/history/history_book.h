@@ -43,6 +43,10 @@ enum { HISTORY_REFUSALS_MS = 1000 };
 int history_book_event(struct history_book *b, const struct history_event *e,
                        struct error *err);
 
+/* What happened to a pod last; HISTORY_REASONS: nothing is remembered. */
+int history_book_last(struct history_book *b, const char *pod,
+                      enum history_reason *ret_reason, struct error *err);
+
 /* A pod has a place from now on.  Texts are borrowed; `devices` are members of
  * a JSON object.  One that it had ends. */
 struct history_place {

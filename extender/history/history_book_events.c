@@ -134,20 +134,39 @@ static int on_last_event(sqlite3_stmt *q, void *ctx, struct error *err)
     return 1;
 }
 
-/* What the pod was refused for last, before a start; row.seq 0: nothing. */
-static int find_refusal(struct history_book *b, const char *pod,
-                        struct refusal *ret, struct error *err)
+/* The last event of a pod; row.seq 0: there is none. */
+static int find_last(struct history_book *b, const char *pod,
+                     struct event_row *ret_row, struct error *err)
 {
     int64_t id = 0;
-    char *message = NULL;
     int e = history_names_find(&b->db, pod, &id, err);
+    *ret_row = (struct event_row){0};
     if (e < 0 || id == 0)
         return e;
     struct history_row r = history_row(&b->db, HISTORY_EVENTS_OF_OBJECT_DOWN);
     history_row_bare(&r, b->newest_event);
     history_row_bare(&r, id);
     history_row_bare(&r, 1);
-    e = sqldb_each(&b->db.d, r.q, on_last_event, &ret->row, err);
+    return sqldb_each(&b->db.d, r.q, on_last_event, ret_row, err);
+}
+
+int history_book_last(struct history_book *b, const char *pod,
+                      enum history_reason *ret_reason, struct error *err)
+{
+    struct event_row row;
+    int e = find_last(b, pod, &row, err);
+    if (e == 0)
+        *ret_reason = row.seq ? (enum history_reason)row.reason
+                              : HISTORY_REASONS;
+    return e;
+}
+
+/* What the pod was refused for last, before a start; row.seq 0: nothing. */
+static int find_refusal(struct history_book *b, const char *pod,
+                        struct refusal *ret, struct error *err)
+{
+    cleanup_free char *message = NULL;
+    int e = find_last(b, pod, &ret->row, err);
     int64_t last = ret->row.last ? ret->row.last : ret->row.at;
     if (e == 0 &&
         (ret->row.reason != HISTORY_REFUSED || b->now_ms - last > AGAIN_MS))
@@ -155,7 +174,6 @@ static int find_refusal(struct history_book *b, const char *pod,
     if (e == 0 && ret->row.seq)
         e = history_names_get(&b->db, ret->row.message, &message, err);
     ret->likeness = message ? likeness(message) : 0;
-    free(message);
     return e;
 }
 

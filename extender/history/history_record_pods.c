@@ -40,6 +40,18 @@ static void compare_ends(struct record *r, const struct applied_pod *was,
                     is->end ? is->end : is->status);
 }
 
+/* After a start nodes say again of each pod that it is ready. */
+static void tell_started(struct record *r, const struct applied_pod *p)
+{
+    char pod[HISTORY_OBJECT_MAX + 1];
+    enum history_reason last = HISTORY_REASONS;
+    (void)snprintf(pod, sizeof pod, "%s/%s", p->namespace, p->name);
+    if (r->result == 0)
+        r->result = history_book_last(r->book, pod, &last, r->err);
+    if (last != HISTORY_STARTED)
+        tell_status(r, p, HISTORY_STARTED, p->status);
+}
+
 static void compare_statuses(struct record *r, const struct applied_pod *was,
                              const struct applied_pod *is)
 {
@@ -50,7 +62,7 @@ static void compare_statuses(struct record *r, const struct applied_pod *was,
     if (now->state == POD_STATE_PENDING && now->reason[0])
         tell_status(r, is, HISTORY_REFUSED, now);
     else if (now->ready && !(old && old->ready))
-        tell_status(r, is, HISTORY_STARTED, now);
+        tell_started(r, is);
     else if (!now->ready && old && old->ready && !is->deleting &&
              is->ended == POD_STATE_PENDING)
         tell_status(r, is, HISTORY_STOPPED, now);
