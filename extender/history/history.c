@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "extender/history/history_private.h"
-#include "lib/db/dbfile.h"
 #include "lib/io/clock.h"
 
 enum { SETS_MAX = 64 }; /* of pods that wait; then as of snapshots */
@@ -221,9 +220,9 @@ int history_start(const struct history_config *config,
                   struct history **ret_history, struct error *err)
 {
     struct history *h = create(config);
-    int r = dbfile_lock(h->dir, &h->lock_fd, err);
-    if (r == 0)
-        r = history_book_open(h->dir, &h->book, err);
+    int r = history_open(h, err);
+    if (r == -ENOSPC || r == -EDQUOT || r == -EIO) /* no reason not to serve */
+        r = history_give_up(h, err);
     if (r == 0)
         r = start_threads(h, err);
     if (r < 0) {

@@ -60,6 +60,10 @@ int64_t history_now_ms(void);
 void history_items_free(struct history_item *items);
 
 /* --- history_write.c: the thread that writes --- */
+/* Lock the directory and open the file. */
+int history_open(struct history *h, struct error *err);
+/* It cannot be written now: say so, and try again later.  Returns 0. */
+int history_give_up(struct history *h, const struct error *why);
 void *history_write_thread(void *ctx);
 /* --- history_ask.c: the thread that answers --- */
 void *history_read_thread(void *ctx);

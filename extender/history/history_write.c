@@ -5,6 +5,7 @@
 
 #include "extender/history/history_private.h"
 #include "extender/history/history_record.h"
+#include "lib/db/dbfile.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
 #include "lib/io/rfc3339.h"
@@ -34,7 +35,7 @@ static void note_writes(struct history *h, const struct error *trouble)
 
 /* What was not committed is lost, and what is remembered of the file with it:
  * it is opened again, and compared with what is so then. */
-static void give_up(struct history *h, const struct error *why, size_t n_lost)
+int history_give_up(struct history *h, const struct error *why)
 {
     struct error err = {0};
     history_book_close(h->book);
@@ -42,26 +43,37 @@ static void give_up(struct history *h, const struct error *why, size_t n_lost)
     snapshot_unref(h->base);
     h->base = NULL;
     h->again_ms = clock_ms() + HISTORY_AGAIN_MS;
-    pthread_mutex_lock(&h->lock);
-    h->state.lost += n_lost;
-    pthread_mutex_unlock(&h->lock);
     note_writes(h, why);
     if (why->code != EBADMSG)
-        return;
+        return 0;
     if (history_book_renew(h->dir, why, &err) < 0) {
         log_event(LOG_ERROR, "history-fails", "error", err.text, NULL);
-        return;
+        return 0;
     }
     h->again_ms = 0;
     atomic_fetch_add(&h->generation, 1);
+    return 0;
+}
+
+static void give_up(struct history *h, const struct error *why, size_t n_lost)
+{
+    pthread_mutex_lock(&h->lock);
+    h->state.lost += n_lost;
+    pthread_mutex_unlock(&h->lock);
+    (void)history_give_up(h, why); /* it says so itself */
+}
+
+int history_open(struct history *h, struct error *err)
+{
+    int r = h->lock_fd < 0 ? dbfile_lock(h->dir, &h->lock_fd, err) : 0;
+    return r == 0 ? history_book_open(h->dir, &h->book, err) : r;
 }
 
 /* False: it cannot be written now. */
 static bool have_book(struct history *h)
 {
     struct error err = {0};
-    if (!h->book && clock_ms() >= h->again_ms &&
-        history_book_open(h->dir, &h->book, &err) < 0)
+    if (!h->book && clock_ms() >= h->again_ms && history_open(h, &err) < 0)
         give_up(h, &err, 0);
     if (h->book && atomic_exchange(&h->suspect, false)) {
         (void)error_set(&err, EBADMSG, "history: a question found damage");
