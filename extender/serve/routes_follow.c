@@ -147,7 +147,7 @@ static bool take_start(struct httpd_request *rq, struct app *app,
         return false;
     }
     *ret_last = last ? from.filter.after
-                : query->filter.after || query->filter.since_ms
+                : httpd_query(rq, "continue") || query->filter.since_ms
                     ? query->filter.after
                     : history_state(app->history).newest;
     return true;
