@@ -57,7 +57,7 @@ static double quantile(double *list, size_t n, double q)
     return list[at < n ? at : n - 1];
 }
 
-/* --- a month ---------------------------------------------------------------- */
+/* --- a month -------------------------------------------------------------- */
 
 struct job {
     unsigned number, pairs;
@@ -351,7 +351,7 @@ static void live(struct month *m, int64_t days)
     free(m->jobs);
 }
 
-/* --- questions -------------------------------------------------------------- */
+/* --- questions ------------------------------------------------------------ */
 
 enum kind_of_question {
     ASK_FLEET,

@@ -10,7 +10,7 @@
 #include "lib/base/mem.h"
 #include "lib/base/nearest_word.h"
 
-/* --- names ------------------------------------------------------------------ */
+/* --- names ---------------------------------------------------------------- */
 
 static int complain_kind(const char *word, size_t size)
 {
@@ -81,7 +81,7 @@ static void add_name(struct str *path, const struct history_name *n)
     cli_add_query(path, "name", slash + 1);
 }
 
-/* --- the list --------------------------------------------------------------- */
+/* --- the list ------------------------------------------------------------- */
 
 static enum table_style reason_style(const char *reason)
 {
@@ -151,7 +151,7 @@ const struct listing events_listing = {
     .none = "Nothing of that kind has happened.\n",
 };
 
-/* --- as they come ------------------------------------------------------------ */
+/* --- as they come --------------------------------------------------------- */
 
 struct watched {
     struct cli *cli;
@@ -230,7 +230,7 @@ static int watch(struct cli *c, const char *path, const char *query)
     return rc;
 }
 
-/* --- the verb ---------------------------------------------------------------- */
+/* --- the verb ------------------------------------------------------------- */
 
 static int add_query(struct cli *c, int argc, char **argv, struct str *query)
 {

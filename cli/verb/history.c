@@ -9,7 +9,7 @@
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 
-/* --- who had what ------------------------------------------------------------ */
+/* --- who had what --------------------------------------------------------- */
 
 static void add_pod(struct table *t, const cJSON *p)
 {
@@ -70,7 +70,7 @@ const struct listing past_cards_listing = {
     .none = "",
 };
 
-/* --- one object -------------------------------------------------------------- */
+/* --- one object ----------------------------------------------------------- */
 
 /* "node host1 at TIME: ready, since TIME" */
 static void say_head(struct cli *c, const struct history_name *n,

@@ -15,7 +15,7 @@ int64_t history_now_ms(void)
     return clock_wall_ns() / 1000000;
 }
 
-/* --- the queue ------------------------------------------------------------- */
+/* --- the queue ------------------------------------------------------------ */
 
 /* Whoever writes is woken for the first item, and when a queue is half full,
  * and else lets some more come. */
@@ -150,7 +150,7 @@ void history_post(struct history *h, const struct history_event *e)
     history_items_free(item);
 }
 
-/* --- followers ------------------------------------------------------------- */
+/* --- followers ------------------------------------------------------------ */
 
 void history_follow(struct history *h, struct history_follower *f)
 {
@@ -169,7 +169,7 @@ void history_unfollow(struct history *h, struct history_follower *f)
         *at = f->next;
 }
 
-/* --- how it fares ---------------------------------------------------------- */
+/* --- how it fares --------------------------------------------------------- */
 
 struct history_state history_state(struct history *h)
 {
@@ -186,7 +186,7 @@ void history_settle(struct history *h)
         (void)pthread_cond_wait(&h->idle, &h->lock); /* never fails */
 }
 
-/* --- start and stop -------------------------------------------------------- */
+/* --- start and stop ------------------------------------------------------- */
 
 static struct history *create(const struct history_config *config)
 {

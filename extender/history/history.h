@@ -53,7 +53,7 @@ void history_destroy(struct history *h);
  * the queue full is counted, and lost.  NULL allowed for `h`. */
 void history_post(struct history *h, const struct history_event *e);
 
-/* --- questions --------------------------------------------------------------- */
+/* --- questions ------------------------------------------------------------ */
 
 /* Asked on the reader's thread; `r` is NULL, and `error` says why, when it
  * cannot be. */
@@ -76,7 +76,7 @@ void history_follow(struct history *h, struct history_follower *f);
 /* After this has returned it is not called.  Not from `news`. */
 void history_unfollow(struct history *h, struct history_follower *f);
 
-/* --- how it fares ------------------------------------------------------------ */
+/* --- how it fares --------------------------------------------------------- */
 
 struct history_state {
     int64_t bytes;     /* of the file, that are in use */

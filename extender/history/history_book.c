@@ -11,7 +11,7 @@
 
 enum { DAY_MS = 86400000, DROP_ROWS = 5000, FREE_PAGES = 2000 };
 
-/* --- opening --------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------- */
 
 int history_book_renew(const char *dir, const struct error *why,
                        struct error *err)
@@ -84,7 +84,7 @@ int history_book_check(struct history_book *b, struct error *err)
     return sqldb_check(&b->db.d, "it is damaged", err);
 }
 
-/* --- transactions ---------------------------------------------------------- */
+/* --- transactions --------------------------------------------------------- */
 
 static int run(struct history_book *b, enum history_sql which,
                struct error *err)
@@ -140,7 +140,7 @@ uint64_t history_book_newest(const struct history_book *b)
     return (uint64_t)b->newest_event;
 }
 
-/* --- places ---------------------------------------------------------------- */
+/* --- places --------------------------------------------------------------- */
 
 static uint64_t hash_text(const char *text)
 {
@@ -238,7 +238,7 @@ void history_book_each_place(const struct history_book *b,
         visit(ctx, p->pod, p->node_name);
 }
 
-/* --- nodes ----------------------------------------------------------------- */
+/* --- nodes ---------------------------------------------------------------- */
 
 const struct history_node *history_book_node_now(const struct history_book *b,
                                                  const char *node)
@@ -286,7 +286,7 @@ int history_book_node(struct history_book *b, const struct history_node *n,
     return 0;
 }
 
-/* --- what is old ----------------------------------------------------------- */
+/* --- what is old ---------------------------------------------------------- */
 
 /* Drop a part of what a statement names; the number of rows. */
 static int drop_some(struct history_book *b, enum history_sql which,

@@ -50,7 +50,7 @@ static int put_event(struct history_book *b, const struct history_event *e,
     return r;
 }
 
-/* --- refusals -------------------------------------------------------------- */
+/* --- refusals ------------------------------------------------------------- */
 
 /* "3 of 40 nodes" and "4 of 41 nodes" are alike. */
 static uint64_t likeness(const char *text)

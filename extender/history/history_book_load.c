@@ -39,7 +39,7 @@ void book_forget(struct history_book *b)
     b->places = b->nodes = (struct strmap){0};
 }
 
-/* --- reading --------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------- */
 
 /* Rows are read first, and their texts then. */
 struct rows {

@@ -239,7 +239,7 @@ void history_db_close(struct history_db *db)
     sqldb_close(&db->d, db->sql, HISTORY_SQL_COUNT);
 }
 
-/* --- rows ------------------------------------------------------------------ */
+/* --- rows ----------------------------------------------------------------- */
 
 void history_row_bare(struct history_row *r, int64_t value)
 {
@@ -274,7 +274,7 @@ int64_t history_name_hash(const char *text)
     return (int64_t)(hash_bytes(text, strlen(text)) & UINT32_MAX);
 }
 
-/* --- by time --------------------------------------------------------------- */
+/* --- by time -------------------------------------------------------------- */
 
 /* The first value of the first row from `number` on, and whether there is
  * one. */

@@ -83,7 +83,7 @@ int history_db_open_reader(struct history_db *db, const char *path,
                            struct error *err);
 void history_db_close(struct history_db *db);
 
-/* --- rows ------------------------------------------------------------------ */
+/* --- rows ----------------------------------------------------------------- */
 
 /* Values of a statement in order, and their sum. */
 struct history_row {

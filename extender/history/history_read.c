@@ -13,7 +13,7 @@ enum {
     GUESS_MAX = 20000, /* events that are looked at for a name */
 };
 
-/* --- texts ----------------------------------------------------------------- */
+/* --- texts ---------------------------------------------------------------- */
 
 static void forget_texts(struct history_reader *r)
 {
@@ -43,7 +43,7 @@ int reader_text(struct history_reader *r, int64_t number, const char **ret_text,
     return 0;
 }
 
-/* --- opening --------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------- */
 
 int history_reader_open(const char *dir, struct history_reader **ret_reader,
                         struct error *err)
@@ -102,7 +102,7 @@ void history_read_end(struct history_reader *r)
     (void)run(r, HISTORY_COMMIT, &ignored); /* nothing was written */
 }
 
-/* --- events ----------------------------------------------------------------- */
+/* --- events --------------------------------------------------------------- */
 
 static bool is_of_namespace(const struct history_event *e,
                             const char *namespace)
@@ -232,7 +232,7 @@ int history_read_events(struct history_reader *r,
     return e;
 }
 
-/* --- names ------------------------------------------------------------------ */
+/* --- names ---------------------------------------------------------------- */
 
 static void note_known(void *ctx, const struct history_event *e)
 {

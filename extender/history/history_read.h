@@ -24,7 +24,7 @@ void history_read_end(struct history_reader *r);
 /* Has anything since history_read_begin() found damage (-EBADMSG)? */
 bool history_read_was_damaged(const struct history_reader *r);
 
-/* --- events ----------------------------------------------------------------- */
+/* --- events --------------------------------------------------------------- */
 
 enum {
     HISTORY_SCAN_MAX = 20000, /* events that one question looks at */
@@ -54,7 +54,7 @@ int history_read_events(struct history_reader *r,
                         const struct history_filter *f, history_event_f *visit,
                         void *ctx, uint64_t *ret_next, struct error *err);
 
-/* --- what was ---------------------------------------------------------------- */
+/* --- what was ------------------------------------------------------------- */
 
 /* At `ms`.  The latest that was known of a node; false: nothing was. */
 int history_read_node(struct history_reader *r, const char *node, int64_t ms,

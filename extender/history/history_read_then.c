@@ -6,7 +6,7 @@
 #include "extender/history/history_names.h"
 #include "extender/history/history_read_private.h"
 
-/* --- places ----------------------------------------------------------------- */
+/* --- places --------------------------------------------------------------- */
 
 struct place_scan {
     struct history_reader *r;
@@ -90,7 +90,7 @@ int history_read_place_of_pod(struct history_reader *r, const char *pod,
     return places_of(&s, HISTORY_PLACES_OF_POD, pod, err);
 }
 
-/* --- nodes ------------------------------------------------------------------ */
+/* --- nodes ---------------------------------------------------------------- */
 
 struct node_scan {
     struct history_reader *r;

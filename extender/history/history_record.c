@@ -15,7 +15,7 @@ void record_event(struct record *r, const struct history_event *e)
         r->result = history_book_event(r->book, &now, r->err);
 }
 
-/* --- places ---------------------------------------------------------------- */
+/* --- places --------------------------------------------------------------- */
 
 static void pod_key(const struct demand *d,
                     char ret_key[HISTORY_OBJECT_MAX + 1])
@@ -115,7 +115,7 @@ static void record_freed(struct record *r, const struct allocation *a,
                                              .message = text});
 }
 
-/* --- a change -------------------------------------------------------------- */
+/* --- a change ------------------------------------------------------------- */
 
 static void on_change(void *ctx, const struct allocation *before,
                       const struct allocation *after)
@@ -183,7 +183,7 @@ int history_record_change(struct history_book *b, const struct snapshot *before,
     return r.result;
 }
 
-/* --- a start --------------------------------------------------------------- */
+/* --- a start -------------------------------------------------------------- */
 
 /* What the book has and the snapshot has not. */
 struct missing {

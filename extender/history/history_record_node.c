@@ -7,7 +7,7 @@
 
 enum { LINE_MAX_SIZE = 4096, CARDS_SIZE_MAX = 1 << 20 };
 
-/* --- cards ----------------------------------------------------------------- */
+/* --- cards ---------------------------------------------------------------- */
 
 static const char *card_state_word(const struct device *d)
 {
@@ -119,7 +119,7 @@ static void compare_cards(struct record *r, const char *node,
             tell_card(r, node, was, HISTORY_CARD_GONE);
 }
 
-/* --- nodes ----------------------------------------------------------------- */
+/* --- nodes ---------------------------------------------------------------- */
 
 static const struct {
     enum history_reason reason;

@@ -10,7 +10,7 @@
 #include "lib/base/mem.h"
 #include "lib/io/rfc3339.h"
 
-/* --- places ---------------------------------------------------------------- */
+/* --- places --------------------------------------------------------------- */
 
 void view_places_add(void *ctx, const struct history_place *p)
 {
@@ -76,7 +76,7 @@ void view_places_write(const struct view_places *all, struct str *out)
     jwrite_end_array(out);
 }
 
-/* --- cards ----------------------------------------------------------------- */
+/* --- cards ---------------------------------------------------------------- */
 
 /* Is a name, with its quotes, among the cards of a place? */
 static bool has_card(const struct history_place *p, const char *name,
@@ -149,7 +149,7 @@ void view_places_keep(struct view_places *all, const char *line)
     all->n = n;
 }
 
-/* --- nodes ----------------------------------------------------------------- */
+/* --- nodes ---------------------------------------------------------------- */
 
 const char *view_status_word(int status)
 {
@@ -176,7 +176,7 @@ int view_node_write(struct history_reader *r, const struct history_node *n,
     return e;
 }
 
-/* --- all nodes ---------------------------------------------------------------- */
+/* --- all nodes ------------------------------------------------------------ */
 
 int view_head(struct history_reader *r, int64_t ms, struct str *out,
               struct error *err)

@@ -7,7 +7,7 @@
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 
-/* --- events ----------------------------------------------------------------- */
+/* --- events --------------------------------------------------------------- */
 
 static void write_event(void *ctx, const struct history_event *e)
 {
@@ -51,7 +51,7 @@ static int write_events(struct history_reader *r, struct history_filter f,
     return e;
 }
 
-/* --- objects ----------------------------------------------------------------- */
+/* --- objects -------------------------------------------------------------- */
 
 static int view_node(struct history_reader *r, const char *name, int64_t ms,
                      struct str *out, struct error *err)
@@ -178,7 +178,7 @@ static int view_pod(struct history_reader *r, const char *object, int64_t ms,
                   : e;
 }
 
-/* --- whole answers ----------------------------------------------------------- */
+/* --- whole answers -------------------------------------------------------- */
 
 static int complain_unknown(struct history_reader *r, enum history_kind kind,
                             const char *object, struct error *err)

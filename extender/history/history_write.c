@@ -19,7 +19,7 @@ enum {
 };
 #define MIB (INT64_C(1) << 20)
 
-/* --- failures -------------------------------------------------------------- */
+/* --- failures ------------------------------------------------------------- */
 
 static void note_writes(struct history *h, const struct error *trouble)
 {
@@ -89,7 +89,7 @@ static bool have_book(struct history *h)
     return have_book(h);
 }
 
-/* --- what came ------------------------------------------------------------- */
+/* --- what came ------------------------------------------------------------ */
 
 static int take_snapshot(struct history *h, const struct history_item *item,
                          struct error *err)
@@ -197,7 +197,7 @@ static void write_items(struct history *h, const struct history_item *items)
     note_state(h);
 }
 
-/* --- what is old ----------------------------------------------------------- */
+/* --- what is old ---------------------------------------------------------- */
 
 static void note_full(struct history *h, int64_t before_ms)
 {
@@ -251,7 +251,7 @@ static bool drop_old(struct history *h)
     return more;
 }
 
-/* --- the thread ------------------------------------------------------------ */
+/* --- the thread ----------------------------------------------------------- */
 
 /* When the thread looks around whatever happens. */
 static int64_t next_look(const struct history *h)

@@ -22,7 +22,7 @@ static bool history_is_kept(struct httpd_request *rq, const struct app *app)
     return false;
 }
 
-/* --- questions --------------------------------------------------------------- */
+/* --- questions ------------------------------------------------------------ */
 
 /* One request that waits for the history's answer. */
 struct asked {
@@ -102,7 +102,7 @@ static bool take_at(struct httpd_request *rq, int64_t *ret_ms)
     return false;
 }
 
-/* --- events ------------------------------------------------------------------ */
+/* --- events --------------------------------------------------------------- */
 
 static char *copy(const char *text)
 {
@@ -193,7 +193,7 @@ void on_events(struct httpd_request *rq, void *ctx)
     asked_post(a, rq, app);
 }
 
-/* --- what was ---------------------------------------------------------------- */
+/* --- what was ------------------------------------------------------------- */
 
 static int view_object(struct asked *a, struct history_reader *r,
                        struct error *err)

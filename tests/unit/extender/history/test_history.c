@@ -56,7 +56,7 @@ static void tear_down(void)
 
 TestSuite(history, .init = set_up, .fini = tear_down);
 
-/* --- questions --------------------------------------------------------------- */
+/* --- questions ------------------------------------------------------------ */
 
 struct asked {
     struct history_question question; /* first */
@@ -150,7 +150,7 @@ static void bind_pod(const char *pod, const char *node)
     cr_assert_eq(sim_bind(writer, &d, node, NULL, &err), 0, "%s", err.text);
 }
 
-/* --- what happens ------------------------------------------------------------ */
+/* --- what happens --------------------------------------------------------- */
 
 Test(history, tells_of_nodes_and_pods_that_come_and_go)
 {
@@ -231,7 +231,7 @@ Test(history, counts_refusals_that_are_alike)
     expect_events("ns/q", "pod ns/q Refused x1: fits none of 3 nodes\n");
 }
 
-/* --- restarts ---------------------------------------------------------------- */
+/* --- restarts ------------------------------------------------------------- */
 
 Test(history, a_restart_tells_what_is_different_and_nothing_twice)
 {
@@ -270,7 +270,7 @@ Test(history, one_directory_has_one_history)
     cr_expect(strstr(err.text, "--history"), "%s", err.text);
 }
 
-/* --- trouble ----------------------------------------------------------------- */
+/* --- trouble -------------------------------------------------------------- */
 
 static void damage_file(const char *what, size_t size)
 {
@@ -357,7 +357,7 @@ Test(history, a_full_disk_loses_events_and_ends)
     begin();
 }
 
-/* --- crowds ------------------------------------------------------------------ */
+/* --- crowds --------------------------------------------------------------- */
 
 struct blocker {
     struct history_follower follower; /* first */

@@ -185,7 +185,7 @@ static int64_t tell_all(const char *dir, struct model *m)
     return ms;
 }
 
-/* --- questions -------------------------------------------------------------- */
+/* --- questions ------------------------------------------------------------ */
 
 /* Places as lines, to be put in order. */
 struct lines {
@@ -275,7 +275,7 @@ static void ask_node(struct history_reader *r, const struct model *m,
     cr_assert_str_eq(got.cards, want->cards);
 }
 
-/* --- events ----------------------------------------------------------------- */
+/* --- events --------------------------------------------------------------- */
 
 struct pages {
     const struct model *model;

@@ -93,7 +93,7 @@ static int64_t size(void)
     return bytes;
 }
 
-/* --- what is left ------------------------------------------------------------ */
+/* --- what is left --------------------------------------------------------- */
 
 static void count_place(void *ctx, const struct history_place *p)
 {
