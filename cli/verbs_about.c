@@ -172,13 +172,16 @@ const struct verb_about verbs_about[] = {
      .brief = "pods on this host and its cards",
      .kind = "pod",
      .takes = "",
-     .examples = "biga pods",
+     .lists = {&host_pods_listing},
+     .examples = "biga pods\n"
+                 "biga pods -l owner=extender --sort-by state",
      .see = "card logs ps"},
     {.name = "card",
      .group = GROUP_HOST,
      .brief = "this host's cards: ps, show, drain, flash …",
      .kind = "card",
      .takes = "card-command host-card host-pod",
+     .lists = {&places_listing},
      .examples = "biga card ps                        # all, and their health\n"
                  "biga card show 0000:17:00.0\n"
                  "biga card drain 0000:17:00.0        # nothing new goes there",

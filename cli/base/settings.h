@@ -17,7 +17,8 @@
  * namespaces. */
 #define VERB_FORM " output json"
 #define VERB_WATCH VERB_FORM " watch"
-#define VERB_LIST VERB_WATCH " selector sort-by"
+#define VERB_CHOOSE " selector sort-by"
+#define VERB_LIST VERB_WATCH VERB_CHOOSE
 #define VERB_LIST_NAMED VERB_LIST " namespace all-namespaces"
 
 /* All of them, in the order of the manual. */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/age.h"
 #include "cli/base/host_socket.h"
 #include "cli/base/say.h"
 #include "cli/base/settings.h"
@@ -38,6 +39,7 @@ static double count_restarts(const cJSON *containers)
 
 static void add_pod(struct table *t, const cJSON *pod)
 {
+    const char *pci = json_text(pod, "pci");
     cleanup_str struct str state = STR_INIT(128);
     str_add(&state, json_text(pod, "state"));
     if (json_true(pod, "stale"))
@@ -45,7 +47,7 @@ static void add_pod(struct table *t, const cJSON *pod)
     else if (json_true(pod, "held"))
         str_add(&state, " (held)");
     table_addf(t, "%s/%s", json_text(pod, "namespace"), json_text(pod, "name"));
-    table_add(t, json_text(pod, "place"));
+    table_add(t, *pci ? pci : json_text(pod, "place"));
     table_add_style(t, pod_style(pod), str_text(&state));
     table_add(t, json_true(pod, "ready") ? "yes" : "no");
     cli_add_known(t, json_number(pod, "attempt"));
@@ -55,49 +57,52 @@ static void add_pod(struct table *t, const cJSON *pod)
     table_add(t, json_text(pod, "message"));
 }
 
-/* What to say when there is none of a place, or of all (NULL). */
-static void pods_render(struct cli *c, const cJSON *list, const char *place)
-{
-    static const struct table_column columns[] = {
-        {"POD", false},       {"PLACE", false},  {"STATE", false},
-        {"READY", false},     {"ATTEMPT", true}, {"RESTARTS", true},
-        {"WANTED BY", false}, {"REASON", false}, {"MESSAGE", false},
-    };
-    cleanup_table struct table t;
-    table_init_columns(&t, columns, ARRAY_LEN(columns));
-    cli_add_rows(&t, list, add_pod);
-    if (t.n_cells)
-        table_write(&t, c->colours, &c->out);
-    else
-        str_addf(&c->out, "No pod is on %s.\n",
-                 place ? place : "this host or its cards");
-}
+static const struct listing_column host_pod_columns[] = {
+    {"POD", 0, "NAMESPACE/POD", NULL},
+    {"PLACE", 0, "the PCI address of the card that it is on, or host", NULL},
+    {"STATE", 0,
+     "as in biga ps; stale: its place does not answer; held: it waits there",
+     NULL},
+    {"READY", 0, "yes when all its containers run", NULL},
+    {"ATTEMPT", LISTING_RIGHT, "how often it was begun", NULL},
+    {"RESTARTS", LISTING_RIGHT, "of its containers", NULL},
+    {"WANTED-BY", 0, "who asked for it: extender or socket", NULL},
+    {"REASON", 0, "a word for why it is in that state", NULL},
+    {"MESSAGE", 0, "what to do next", NULL},
+};
+const struct listing host_pods_listing = {
+    .columns = host_pod_columns,
+    .n_columns = ARRAY_LEN(host_pod_columns),
+    .add = add_pod,
+    .none = "No pod is on this host or its cards.\n",
+};
 
-static int by_name(const void *a, const void *b)
-{
-    const cJSON *x = *(cJSON *const *)a, *y = *(cJSON *const *)b;
-    int order = text_order(json_text(x, "namespace"),
-                           json_text(y, "namespace"));
-    return order ? order
-                 : text_order(json_text(x, "name"), json_text(y, "name"));
-}
-
-/* Only those of the place (NULL: all) and the namespace ("": all), by name. */
+/* Only those of the place (NULL: all) and the namespace (NULL: all). */
 static void choose_pods(cJSON *list, const char *place, const char *namespace)
 {
-    size_t n = 0, size = (size_t)cJSON_GetArraySize(list);
-    cleanup_free cJSON **all = xcalloc(size + 1, sizeof(cJSON *));
+    for (cJSON *pod = list->child, *next; pod; pod = next) {
+        next = pod->next;
+        if ((place && strcmp(json_text(pod, "place"), place) != 0) ||
+            (namespace && strcmp(json_text(pod, "namespace"), namespace) != 0))
+            cJSON_Delete(cJSON_DetachItemViaPointer(list, pod));
+    }
+}
+
+/* Cards are called by their addresses. */
+static void add_addresses(cJSON *pods, const cJSON *cards)
+{
     cJSON *pod;
-    while ((pod = cJSON_DetachItemFromArray(list, 0)))
-        if ((!place || strcmp(json_text(pod, "place"), place) == 0) &&
-            (!*namespace ||
-             strcmp(json_text(pod, "namespace"), namespace) == 0))
-            all[n++] = pod;
-        else
-            cJSON_Delete(pod);
-    qsort(all, n, sizeof(cJSON *), by_name);
-    for (size_t i = 0; i < n; i++)
-        (void)cJSON_AddItemToArray(list, all[i]);
+    const cJSON *card;
+    cJSON_ArrayForEach(pod, pods)
+    {
+        cJSON_ArrayForEach(card, cards)
+        {
+            const char *pci = json_text(card, "pci");
+            if (*pci &&
+                strcmp(json_text(card, "name"), json_text(pod, "place")) == 0)
+                (void)cJSON_AddStringToObject(pod, "pci", pci);
+        }
+    }
 }
 
 /* The name of a card (or "host") that is meant by its name or PCI address. */
@@ -129,8 +134,9 @@ static int find_card(struct host_socket *l, const char *card, struct str *name)
 static int show_pods(struct cli *c, const char *card)
 {
     struct host_socket l;
-    cleanup_with(json) cJSON *json = NULL;
+    cleanup_with(json) cJSON *json = NULL, *cards = NULL;
     cleanup_str struct str place = STR_INIT(1024);
+    struct listing listing = host_pods_listing;
     const bool as_json = c->set.json;
     int rc = host_socket_open(c, &l);
     if (rc)
@@ -140,19 +146,19 @@ static int show_pods(struct cli *c, const char *card)
         rc = find_card(&l, card, &place);
     if (rc == 0)
         rc = host_socket_ask(&l, "GET", "/v1/pods", NULL, 0, &json);
+    if (rc == 0)
+        rc = host_socket_ask(&l, "GET", "/v1/cards", NULL, 0, &cards);
     c->set.json = as_json;
     host_socket_close(&l);
     if (rc)
         return rc;
     cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "items");
-    choose_pods(list, card ? str_text(&place) : NULL, c->set.namespace);
-    if (!as_json) {
-        pods_render(c, list, card ? str_text(&place) : NULL);
-        return 0;
-    }
-    cleanup_free char *text = cJSON_PrintUnformatted(json);
-    str_addf(&c->out, "%s\n", text ? text : "");
-    return 0;
+    cleanup_free char *none = xasprintf("No pod is on %s.\n", str_text(&place));
+    choose_pods(list, card ? str_text(&place) : NULL, cli_namespace(c));
+    add_addresses(list, json_list(cards, "items"));
+    if (card)
+        listing.none = none;
+    return listing_show(c, json, &listing);
 }
 
 int verb_pods(struct cli *c, int argc, char **argv)
@@ -171,52 +177,45 @@ static enum table_style health_style(const char *health)
                                          : STYLE_FAIR;
 }
 
-/* "5 s", "3 min", "7 h", "12 d" */
-static void add_age(struct table *t, double ms)
-{
-    double s = ms / 1000;
-    if (ms < 0)
-        table_add(t, "");
-    else if (s < 120)
-        table_addf(t, "%.0f s", s);
-    else if (s < 7200)
-        table_addf(t, "%.0f min", s / 60);
-    else if (s < 172800)
-        table_addf(t, "%.0f h", s / 3600);
-    else
-        table_addf(t, "%.0f d", s / 86400);
-}
-
 static void add_card(struct table *t, const cJSON *card)
 {
     const char *health = json_text(card, "health");
+    const char *pci = json_text(card, "pci");
     bool both = json_true(card, "drained") && strcmp(health, "drained") != 0;
     cleanup_str struct str text = STR_INIT(128);
     str_addf(&text, "%s%s", health, both ? ", drained" : "");
-    table_add(t, json_text(card, "name"));
-    table_add(t, json_text(card, "pci"));
+    table_add(t, *pci ? pci : json_text(card, "name"));
     table_add_style(t, health_style(health), str_text(&text));
-    add_age(t, json_number(card, "sinceMs"));
+    age_add_seconds(t, json_number(card, "sinceMs") / 1000);
     cli_add_known(t, json_number(card, "pods"));
     table_add(t, json_text(card, "endpoint"));
     table_add(t, json_text(card, "runtime"));
     table_add(t, json_text(card, "reason"));
+    table_add(t, json_text(card, "name"));
+    table_add(t, json_text(card, "model"));
+    table_add(t, json_text(card, "serial"));
 }
 
-static void places_render(struct cli *c, const cJSON *list)
-{
-    static const struct table_column columns[] = {
-        {"CARD", false},    {"PCI", false},    {"HEALTH", false},
-        {"FOR", true},      {"PODS", true},    {"ENDPOINT", false},
-        {"RUNTIME", false}, {"REASON", false},
-    };
-    cleanup_table struct table t;
-    table_init_columns(&t, columns, ARRAY_LEN(columns));
-    cli_add_rows(&t, list, add_card);
-    cli_write_rows(c, &t,
-                   "There is no card with an endpoint: see "
-                   "--card-file of biga-advertiser.\n");
-}
+static const struct listing_column place_columns[] = {
+    {"CARD", 0, "its PCI address; host: the host's own runtime", NULL},
+    {"HEALTH", 0, "ready, suspect, lost or drained", NULL},
+    {"FOR", LISTING_RIGHT | LISTING_AGES, "how long it has been so",
+     ".sinceMs"},
+    {"PODS", LISTING_RIGHT, "pods that are there", NULL},
+    {"ENDPOINT", 0, "where its container runtime listens", NULL},
+    {"RUNTIME", 0, "its name and version", NULL},
+    {"REASON", 0, "why it is not ready", NULL},
+    {"ID", LISTING_WIDE, "its name in ResourceSlices", NULL},
+    {"MODEL", LISTING_WIDE, "as the node or the card file tells", NULL},
+    {"SERIAL", LISTING_WIDE, "its serial number", NULL},
+};
+const struct listing places_listing = {
+    .columns = place_columns,
+    .n_columns = ARRAY_LEN(place_columns),
+    .add = add_card,
+    .none = "There is no card with an endpoint: see --card-file of "
+            "biga-advertiser.\n",
+};
 
 /* One question, as host_socket_ask(). */
 static int ask(struct cli *c, const char *method, const char *path,
@@ -234,12 +233,13 @@ static int ask(struct cli *c, const char *method, const char *path,
 static int verb_card_ps(struct cli *c, int argc, char **argv)
 {
     cleanup_with(json) cJSON *json = NULL;
+    const bool as_json = c->set.json;
     if (argc)
         return show_pods(c, argv[0]);
+    c->set.json = false; /* what is asked is for us */
     int rc = ask(c, "GET", "/v1/cards", &json);
-    if (rc == 0 && json)
-        places_render(c, json_list(json, "items"));
-    return rc;
+    c->set.json = as_json;
+    return rc ? rc : listing_show(c, json, &places_listing);
 }
 
 static int card_drain(struct cli *c, const char *card, bool drain)
@@ -250,7 +250,8 @@ static int card_drain(struct cli *c, const char *card, bool drain)
     int rc = ask(c, "POST", str_text(&path), &json);
     if (rc == 0 && json) {
         double n = json_number(json, "pods");
-        text_clean(json_text(json, "name"), &c->out);
+        const char *pci = json_text(json, "pci");
+        text_clean(*pci ? pci : json_text(json, "name"), &c->out);
         if (drain && n > 0)
             str_addf(&c->out,
                      " is drained: nothing new comes, %.0f pod%s there.\n", n,
@@ -332,8 +333,9 @@ static const struct card_command {
     const char *options;
     int named; /* the argument that is a pod's name; 0: none is */
 } commands[] = {
-    {"ps", "", 0, 0, verb_card_ps, VERB_LOCAL VERB_FORM, 0},
-    {"ps", " [CARD]", 1, 1, verb_card_ps, VERB_LOCAL VERB_FORM " namespace", 0},
+    {"ps", "", 0, 0, verb_card_ps, VERB_LOCAL VERB_FORM VERB_CHOOSE, 0},
+    {"ps", " [CARD]", 1, 1, verb_card_ps,
+     VERB_LOCAL VERB_FORM VERB_CHOOSE " namespace all-namespaces", 0},
     {"show", " CARD", 1, 1, verb_card_show, VERB_LOCAL VERB_FORM, 0},
     {"drain", " CARD", 1, 1, verb_card_drain, VERB_LOCAL VERB_FORM, 0},
     {"undrain", " CARD", 1, 1, verb_card_undrain, VERB_LOCAL VERB_FORM, 0},

@@ -20,6 +20,8 @@ extern const struct listing cards_listing;       /* cards.c */
 extern const struct listing allocations_listing; /* allocations.c */
 extern const struct listing pods_listing;        /* ps.c */
 extern const struct listing jobs_listing;        /* jobs.c */
+extern const struct listing host_pods_listing;   /* host_pods.c */
+extern const struct listing places_listing;      /* host_pods.c */
 
 extern const struct listing events_listing; /* events.c */
 extern const struct listing past_pods_listing,

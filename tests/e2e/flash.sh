@@ -187,7 +187,7 @@ advertise
 wait "$flashing"
 [ $? = 1 ] && told "FlashInterrupted: .*$os.bfb"
 ok $? "a reboot in the middle is told to who waits for the flash"
-says "^$card .*FlashInterrupted" biga card ps &&
+says "^0000:[0-9a-f:.]* .*FlashInterrupted" biga card ps &&
     says "^flash +failed: FlashInterrupted" biga card show "$card"
 ok $? "and to who looks"
 until_true is_not_chosen

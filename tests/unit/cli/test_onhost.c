@@ -102,17 +102,17 @@ static void complains(const char *text)
 Test(onhost, cards_are_listed_and_drained)
 {
     cr_expect_eq(run(verb_card, "ps", NULL, NULL, NULL), 0);
-    says("CARD             PCI           HEALTH  FOR  PODS");
-    says("card-0000-17-00  0000:17:00.0  ready   0 s     0");
+    says("CARD             HEALTH  FOR  PODS");
+    says("0000:17:00.0     ready    0s     0");
     cr_expect_eq(run(verb_card, "drain", "card-0000-17-00", NULL, NULL), 0);
-    says("card-0000-17-00 is drained: nothing new comes, and nothing runs "
+    says("0000:17:00.0 is drained: nothing new comes, and nothing runs "
          "there.\n");
     cr_expect(fake.places[0].drained);
     fake.places[0].n_pods = 2;
     cr_expect_eq(run(verb_card, "drain", "card-0000-17-00", NULL, NULL), 0);
     says("nothing new comes, 2 pods stay there.\n");
     cr_expect_eq(run(verb_card, "undrain", "0000:17:00.0", NULL, NULL), 0);
-    says("card-0000-17-00 takes pods again.\n");
+    says("0000:17:00.0 takes pods again.\n");
     cr_expect_eq(run(verb_card, "objects", "card-0000-5e-00", NULL, NULL), 0);
     says("abc123");
     says("this node, not wanted");
@@ -130,10 +130,10 @@ Test(onhost, pods_are_listed)
     add_pod("b", "u2", "host");
     fake_set("u1", ACT_FAILED, "ImageMissing");
     cr_expect_eq(run(verb_pods, NULL, NULL, NULL, NULL), 0);
-    says("POD        PLACE            STATE");
-    says("default/a  card-0000-17-00  failed");
+    says("POD        PLACE         STATE");
+    says("default/a  0000:17:00.0  failed");
     says("ImageMissing");
-    says("default/b  host             wanted");
+    says("default/b  host          wanted");
     cr_expect_eq(run(verb_card, "ps", "host", NULL, NULL), 0);
     says("default/b");
     cr_expect(!strstr(str_text(&at.c.out), "default/a"));
