@@ -4,6 +4,7 @@
 
 #include "extender/pods/applied_private.h"
 #include "lib/base/strmap.h"
+#include "lib/io/clock.h"
 #include "lib/io/log.h"
 
 /* One change; the newest one of a key is what the draft holds under that
@@ -312,6 +313,7 @@ static int make_apply(struct applied_draft *d, struct store *store,
     if (old)
         return 0;
     p->number = store_take_version(store);
+    p->watched = true;
     int e = keep_pod(d, store, p, false, err);
     d->n_pods += e == 0;
     return e;
@@ -351,6 +353,7 @@ static int make_end(struct applied_draft *d, struct store *store,
     p->end = pod_status_ref(c->status);
     pod_status_unref(p->status);
     p->status = pod_status_ref(c->status);
+    p->ended_s = clock_wall_s();
     return keep_pod(d, store, p, true, err);
 }
 
@@ -364,6 +367,7 @@ static int make_succeed(struct applied_draft *d, struct store *store,
     c->result = APPLIED_REPLACED;
     memcpy(c->result_uid, p->uid, APPLIED_UID_SIZE);
     p->number = store_take_version(store);
+    p->watched = true;
     return keep_pod(d, store, p, false, err);
 }
 
@@ -446,7 +450,7 @@ int applied_draft_make(struct applied_draft *d, struct store *store,
 /* --- the end -------------------------------------------------------------- */
 
 /* The pod's status may have changed while the draft was made: keep the
- * newer. */
+ * newer, and since when it runs. */
 static void commit_pod(struct pod_set *set, const struct entry *e)
 {
     const struct applied_pod *now = pod_set_find(set, e->namespace, e->name);
@@ -454,10 +458,15 @@ static void commit_pod(struct pod_set *set, const struct entry *e)
         pod_set_remove(set, e->namespace, e->name);
         return;
     }
-    if (now && !e->ends && strcmp(now->uid, e->pod->uid) == 0) {
+    bool same = now && strcmp(now->uid, e->pod->uid) == 0;
+    if (same && !e->ends) {
         struct pod_status *status = pod_status_ref(now->status);
         pod_status_unref(e->pod->status);
         e->pod->status = status;
+    }
+    if (same) {
+        e->pod->started_s = now->started_s;
+        e->pod->watched = now->watched;
     }
     e->pod->version = set->version;
     pod_set_put(set, e->pod);

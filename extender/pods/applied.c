@@ -5,6 +5,7 @@
 
 #include "extender/pods/applied_private.h"
 #include "lib/base/refs.h"
+#include "lib/io/clock.h"
 
 /* --- the registry ----------------------------------------------------------- */
 
@@ -151,6 +152,17 @@ static struct pod_status *keep_end(const struct applied_pod *pod,
     return s;
 }
 
+/* When it began.  Of a pod that was stored, and runs as far as is told first,
+ * nobody knows. */
+static void note_start(struct applied_pod *p)
+{
+    enum pod_state state = p->status->state;
+    p->watched |= state == POD_STATE_PENDING ||
+                  (state > POD_STATE_WANTED && state < POD_STATE_RUNNING);
+    if (state == POD_STATE_RUNNING && p->watched && !p->started_s)
+        p->started_s = clock_wall_s();
+}
+
 /* With the lock held: 0 changed, 1 no news, -ENOENT. */
 static int set_status(struct applied *p, const char *uid,
                       struct pod_status *told)
@@ -165,6 +177,7 @@ static int set_status(struct applied *p, const char *uid,
     struct pod_set *set = applied_writable(p);
     pod_status_unref(fresh->status);
     fresh->status = steal(&status);
+    note_start(fresh);
     fresh->version = set->version;
     pod_set_put(set, fresh);
     return 0;

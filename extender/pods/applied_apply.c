@@ -1,11 +1,12 @@
 #include "extender/pods/applied_apply.h"
 
 #include <string.h>
-#include <sys/random.h>
 
+#include "extender/pods/applied_uid.h"
 #include "extender/pods/buddy.h"
 #include "extender/pods/kube_pod.h"
 #include "lib/base/json.h"
+#include "lib/io/clock.h"
 #include "model/pod/pod_keys.h"
 
 enum { WHERE_MAX = 64, LABEL_MAX = 384, LISTS_MAX = 4 };
@@ -18,21 +19,6 @@ void applied_body_fini(struct applied_body *b)
     }
     free(b->changes);
     *b = (struct applied_body){0};
-}
-
-/* A random uid (version 4 of RFC 9562). */
-static void new_uid(char ret_uid[APPLIED_UID_SIZE])
-{
-    unsigned char u[16];
-    if (getrandom(u, sizeof u, 0) != sizeof u)
-        abort(); /* it never gives less, once the system is up */
-    u[6] = (unsigned char)((u[6] & 0x0f) | 0x40);
-    u[8] = (unsigned char)((u[8] & 0x3f) | 0x80);
-    (void)snprintf(ret_uid, APPLIED_UID_SIZE,
-                   "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-"
-                   "%02x%02x%02x%02x%02x%02x",
-                   u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9],
-                   u[10], u[11], u[12], u[13], u[14], u[15]);
 }
 
 /* --- one form for what says the same ---------------------------------------- */
@@ -223,7 +209,7 @@ static int create_pod(struct applying *x, cJSON *json, cJSON *metadata,
                       struct applied_pod **ret_pod)
 {
     char uid[APPLIED_UID_SIZE];
-    new_uid(uid);
+    applied_uid_create(clock_wall_ns() / 1000000, uid);
     normalise(json, metadata, uid);
     cleanup_free char *text = cJSON_PrintUnformatted(json);
     struct jscan s;

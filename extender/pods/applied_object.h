@@ -33,6 +33,10 @@ struct applied_pod {
     struct applied_pod *next; /* of a service that was applied again: what takes
                                 * its place when it is forgotten; NULL none */
     uint64_t version;         /* of the set in which it changed last */
+    /* when it ran first, and was over, in seconds since 1970; 0: not, or it is
+     * not known, as after a restart */
+    int64_t started_s, ended_s;
+    bool watched; /* its start, if it comes, is seen */
     /* A newer program stored it, and we do not understand it: why.  It is not
      * placed; where it has a place it is left as it is, until somebody deletes
      * it.  Of its demand hardly anything may be known.  NULL: we do. */
