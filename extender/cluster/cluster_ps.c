@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/pods/pod_labels.h"
 #include "lib/base/refs.h"
 #include "lib/base/strmap.h"
 
@@ -22,8 +23,9 @@ void cluster_ps_pod_unref(struct cluster_ps_pod *p)
 {
     if (!p || !refs_drop(&p->refs))
         return;
-    char *const texts[] = {p->namespace, p->name,   p->uid,     p->job,
-                           p->node,      p->reason, p->message, p->address};
+    char *const texts[] = {p->namespace, p->name,    p->uid,
+                           p->job,       p->node,    p->reason,
+                           p->message,   p->address, p->labels};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         free(texts[i]);
     free(p);
@@ -104,6 +106,7 @@ static void take_reason(struct cluster_ps_pod *p, const struct kube_pod *pod)
 static struct cluster_ps_pod *pod_create(const struct kube_pod *pod)
 {
     const struct demand *d = &pod->demand;
+    const struct jtext labels = pod_labels_find(pod->json.data, pod->json.size);
     struct cluster_ps_pod *p = xcalloc(1, sizeof *p);
     atomic_init(&p->refs, 1);
     p->namespace = xstrdup(d->namespace);
@@ -112,6 +115,7 @@ static struct cluster_ps_pod *pod_create(const struct kube_pod *pod)
     p->job = xstrdup(d->job);
     p->node = xstrdup(pod->node);
     p->address = take_text(&pod->address, WORD_MAX);
+    p->labels = xstrndup(labels.data, labels.size);
     p->role = d->role;
     p->pair = d->pair;
     p->state = state_of(pod);

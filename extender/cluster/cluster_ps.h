@@ -14,6 +14,7 @@ struct cluster_ps_pod {
     atomic_uint refs;
     char *namespace, *name, *uid, *job, *node, *address; /* "" none */
     char *reason, *message;                              /* the same */
+    char *labels; /* the JSON object; "" none */
     enum pod_role role;
     int32_t pair;
     enum pod_state state;

@@ -3,8 +3,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "extender/pods/applied_uid.h"
+#include "extender/pods/pod_labels.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/text.h"
+#include "lib/io/clock.h"
 #include "model/pod/demand_ident.h"
 
 const struct allocation *pod_place(const struct applied_pod *p,
@@ -80,6 +83,22 @@ static void add_containers(const struct pod_status *s, struct str *out)
     jwrite_end_array(out);
 }
 
+/* What a list is chosen and ordered by, as far as it is known. */
+static void add_metadata(const struct applied_pod *p, struct str *out)
+{
+    const struct jtext labels = pod_labels_find(p->json, p->size);
+    int64_t submitted_s = applied_uid_time_s(p->uid);
+    char when[CLOCK_UTC_MAX];
+    if (labels.size) {
+        jwrite_key(out, "labels");
+        str_add_n(out, labels.data, labels.size);
+    }
+    if (submitted_s <= 0)
+        return;
+    clock_format_utc(submitted_s, when);
+    jwrite_text(out, "submitted", when);
+}
+
 void pod_view(const struct applied_pod *p, const struct snapshot *snapshot,
               bool whole, struct str *out)
 {
@@ -104,6 +123,7 @@ void pod_view(const struct applied_pod *p, const struct snapshot *snapshot,
     jwrite_text(out, "address", s->address);
     jwrite_bool(out, "deleting", p->deleting);
     jwrite_bool(out, "ended", p->end != NULL);
+    add_metadata(p, out);
     if (whole) {
         add_containers(s, out);
         jwrite_uint(out, "graceSeconds", p->grace_s);

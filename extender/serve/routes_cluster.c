@@ -55,6 +55,10 @@ static void show_pod(const struct cluster_ps_pod *p, const struct snapshot *s,
     jwrite_bool(out, "deleting", p->deleting);
     jwrite_bool(out, "ended",
                 p->state == POD_STATE_GONE || p->state == POD_STATE_FAILED);
+    if (p->labels[0]) {
+        jwrite_key(out, "labels");
+        str_add(out, p->labels);
+    }
     jwrite_end_object(out);
 }
 

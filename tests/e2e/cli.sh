@@ -207,6 +207,11 @@ check "… again: nothing has changed" 0 "^Pod default/ring-0 unchanged$" \
 check "… from standard input" 0 "^ConfigMap default/ring unchanged$" \
     "$biga" apply - <"$example"
 check "ps lists the pods" 0 "^default/ring-0-xpu +xpu " "$biga" ps
+check "… with their ages" 0 "^default/ring-0-xpu .* [0-9]+[sm]" "$biga" ps
+check "pods by their labels" 0 "^pod/default/ring-1-xpu$" \
+    "$biga" ps -l biga.dev/role=xpu,biga.dev/job -o name
+check "… the youngest last" 0 "^pod/default/ring-1-xpu$" \
+    sh -c "'$biga' ps --sort-by age -o name | tail -n 1"
 check "ps of one pod has its message" 0 "^job +ring, pair 1" \
     "$biga" ps ring-1
 check "ps as JSON has the pod" 0 '"pod":\{"apiVersion":"v1"' \

@@ -78,6 +78,7 @@ Test(cluster_ps, states_are_those_of_pods)
     cr_assert_eq(n, 2);
     cr_expect_str_eq(list[0]->name, "a");
     cr_expect_str_eq(list[0]->address, "192.0.2.1");
+    cr_expect_str_eq(list[0]->labels, "{\"biga.dev/role\":\"service\"}");
     cr_expect_str_eq(list[1]->name, "b");
     put(c, "a", "n1",
         "\"phase\":\"Failed\",\"containerStatuses\":[{\"restartCount\":3,"

@@ -269,6 +269,9 @@ Test(routes_pods, deletes)
     cr_expect_eq(delete ("/v1/pods/default/a?grace=7"), 200);
     expect_body("\"result\":\"unchanged\"");
     cr_expect_eq(delete ("/v1/pods/default/b"), 404);
+    cr_expect_eq(get("/v1/pods"), 200);
+    expect_body("\"labels\":{\"biga.dev/job\":\"j\",");
+    expect_body("\"submitted\":\"2");
     cr_expect_eq(get("/v1/pods/default/a"), 200);
     expect_body("\"deleting\":true");
     expect_body("\"graceSeconds\":7");
