@@ -5,6 +5,7 @@
 #include "cli/base/names.h"
 #include "cli/verb/card.h"
 #include "cli/verb/verb.h"
+#include "cli/verbs.h"
 #include "lib/base/mem.h"
 #include "lib/base/text.h"
 

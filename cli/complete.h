@@ -2,7 +2,8 @@
 #ifndef BIGA_CLI_COMPLETE_H
 #define BIGA_CLI_COMPLETE_H
 
-#include "cli/verbs.h"
+#include "cli/base/cli.h"
+#include "lib/io/conf.h"
 
 /* What the scripts of `biga completion` run:
  *
@@ -21,8 +22,5 @@ void complete(struct cli *c, const struct conf_program *program, int n,
 /* The words that a verb's argument `at` may be, as verb_about's `takes` says:
  * node, card, pod, job, host-card and host-pod are names; file, command, shell,
  * card-command and deletable (biga delete [KIND] NAME) are what they say. */
-
-/* biga completion bash|zsh|fish */
-int verb_completion(struct cli *c, int argc, char **argv);
 
 #endif

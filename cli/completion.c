@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cli/base/say.h"
-#include "cli/complete.h"
+#include "cli/verbs.h"
 #include "lib/base/mem.h"
 
 /* What is completed is the word up to the cursor, as people see it; readline

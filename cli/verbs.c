@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "cli/complete.h"
 #include "cli/demo/demo.h"
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"

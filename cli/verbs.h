@@ -80,8 +80,9 @@ void cli_manual_init(struct cli_manual *ret_manual); /* and stays where it is */
 void cli_manual_fini(struct cli_manual *m);
 #define cleanup_manual __attribute__((__cleanup__(cli_manual_fini)))
 
-/* The two that are here. */
-verb_f verb_version; /* verbs.c */
-verb_f verb_help;    /* verbs_help.c */
+/* Those that are here. */
+verb_f verb_version;    /* verbs.c */
+verb_f verb_help;       /* verbs_help.c */
+verb_f verb_completion; /* completion.c */
 
 #endif

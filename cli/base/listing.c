@@ -5,9 +5,9 @@
 #include <strings.h>
 
 #include "cli/base/json_path.h"
+#include "cli/base/label_selector.h"
 #include "cli/base/listing_private.h"
 #include "cli/base/say.h"
-#include "lib/base/label_selector.h"
 #include "lib/base/mem.h"
 #include "lib/base/text.h"
 

@@ -4,8 +4,8 @@
  * Requirements with a comma between, all of which have to hold: KEY, !KEY,
  * KEY=VALUE (or ==), KEY!=VALUE, KEY in (A,B), KEY notin (A,B), KEY>N, KEY<N.
  * As there, != and notin hold for what has no such key. */
-#ifndef BIGA_LIB_BASE_LABEL_SELECTOR_H
-#define BIGA_LIB_BASE_LABEL_SELECTOR_H
+#ifndef BIGA_CLI_BASE_LABEL_SELECTOR_H
+#define BIGA_CLI_BASE_LABEL_SELECTOR_H
 
 #include <stdbool.h>
 

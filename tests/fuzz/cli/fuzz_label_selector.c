@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "lib/base/label_selector.h"
+#include "cli/base/label_selector.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "lib/base/label_selector.h"
+#include "cli/base/label_selector.h"
 #include "lib/base/str.h"
 
 /* What has role=host, tier="", n=12 and "a b"="c d". */

@@ -1,4 +1,4 @@
-#include "lib/base/label_selector.h"
+#include "cli/base/label_selector.h"
 
 #include <math.h>
 #include <stdlib.h>
