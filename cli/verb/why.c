@@ -21,17 +21,6 @@ static void say_pod(struct cli *c, const cJSON *answer)
         cli_line(c, "warning: %s", warning);
 }
 
-static void add_ids(struct table *t, const cJSON *list)
-{
-    cleanup_str struct str text = STR_INIT(TABLE_CELL_MAX);
-    const cJSON *x;
-    cJSON_ArrayForEach(x, list)
-    {
-        str_addf(&text, "%s%s", text.size ? ", " : "", json_text(x, "id"));
-    }
-    table_add(t, str_text(&text));
-}
-
 /* Where it would go, best first. */
 static void say_best(struct cli *c, const cJSON *list)
 {
@@ -52,10 +41,10 @@ static void say_best(struct cli *c, const cJSON *list)
     {
         const char *relation = cli_relation(x);
         table_add(&t, json_text(x, "node"));
-        add_ids(&t, json_list(x, "cards"));
-        add_ids(&t, json_list(x, "gpus"));
+        cli_add_devices(&t, json_list(x, "cards"));
+        cli_add_devices(&t, json_list(x, "gpus"));
         if (nics)
-            add_ids(&t, json_list(x, "nics"));
+            cli_add_devices(&t, json_list(x, "nics"));
         table_add_style(&t, relation_style(relation), relation);
     }
     cli_write_section(c, &t);
