@@ -92,6 +92,7 @@ const struct verb_about verbs_about[] = {
      .brief = "one job: where its pairs are, its maps",
      .kind = "job",
      .takes = "job",
+     .lists = {&pairs_listing},
      .examples = "biga job ring                    # leaf by leaf\n"
                  "biga job ring --hostfile >hosts  # for mpirun",
      .see = "jobs why"},

@@ -15,17 +15,6 @@ static bool is_state(const cJSON *of, const char *state)
     return strcmp(json_text(achieved_of(of), "state"), state) == 0;
 }
 
-bool achieved_any(const cJSON *list)
-{
-    const cJSON *x;
-    cJSON_ArrayForEach(x, list)
-    {
-        if (is_state(x, "kept") || is_state(x, "lost"))
-            return true;
-    }
-    return false;
-}
-
 /* Is there a relation to be achieved?  Not of a service. */
 static bool has_relation(const cJSON *of)
 {

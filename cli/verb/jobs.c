@@ -62,8 +62,7 @@ int verb_jobs(struct cli *c, int argc, char **argv)
 
 /* --- one job ------------------------------------------------------------ */
 
-static void add_pair(struct table *t, const cJSON *pair, bool nics,
-                     bool achieved)
+static void add_pair(struct table *t, const cJSON *pair)
 {
     const char *state = json_text(pair, "state");
     const char *relation = cli_relation(pair);
@@ -73,44 +72,50 @@ static void add_pair(struct table *t, const cJSON *pair, bool nics,
     table_add(t, json_text(pair, "leaf"));
     cli_add_devices(t, json_list(pair, "cards"));
     cli_add_devices(t, json_list(pair, "gpus"));
-    if (nics)
-        cli_add_devices(t, json_list(pair, "nics"));
     cli_add_known(t, json_number(pair, "numa"));
     table_add_style(t, relation_style(relation), relation);
-    if (achieved)
-        achieved_add(t, pair);
+    achieved_add(t, pair);
     table_addf(t, "%d", cJSON_GetArraySize(json_list(pair, "members")));
+    cli_add_devices(t, json_list(pair, "nics"));
 }
 
-static void show_pairs(struct cli *c, const cJSON *list)
+/* Which of them have less than they were promised. */
+static void say_lost(struct cli *c, const cJSON *list)
 {
-    const bool nics = cli_any(list, "nics"), achieved = achieved_any(list);
-    struct table_column columns[11] = {
-        {"RANK", true},  {"STATE", false}, {"NODE", false},
-        {"LEAF", false}, {"CARD", false},  {"GPU", false},
-    };
-    size_t n = 6;
-    if (nics)
-        columns[n++] = (struct table_column){"NIC", false};
-    columns[n++] = (struct table_column){"NUMA", true};
-    columns[n++] = (struct table_column){"RELATION", false};
-    if (achieved)
-        columns[n++] = (struct table_column){"ACHIEVED", false};
-    columns[n++] = (struct table_column){"PODS", true};
-    cleanup_table struct table t;
     const cJSON *pair;
-    table_init_columns(&t, columns, n);
-    cJSON_ArrayForEach(pair, list)
-    {
-        add_pair(&t, pair, nics, achieved);
-    }
-    table_write(&t, c->colours, &c->out);
     cJSON_ArrayForEach(pair, list)
     {
         cleanup_free char *name = xasprintf("pair %.0f",
                                             json_number(pair, "rank"));
         achieved_line(c, name, pair);
     }
+}
+
+static const struct listing_column pair_columns[] = {
+    {"RANK", LISTING_RIGHT, "the pair's index in the job", NULL},
+    {"STATE", 0, "bound, or held: its place is kept", NULL},
+    {"NODE", 0, "where it is", NULL},
+    {"LEAF", 0, "the leaf switch that its node hangs on", NULL},
+    {"CARD", 0, "PCI addresses of its cards", NULL},
+    {"GPU", 0, "PCI addresses of its GPUs", NULL},
+    {"NUMA", LISTING_RIGHT, "the NUMA node of the host that all are next to",
+     NULL},
+    {"RELATION", 0, "how close its card and GPU are", NULL},
+    {"ACHIEVED", 0, "what it really got of that, as its node tells", NULL},
+    {"PODS", LISTING_RIGHT, "its pods that have their places", NULL},
+    {"NIC", LISTING_WIDE, "PCI addresses of its compute NICs", NULL},
+};
+const struct listing pairs_listing = {
+    .columns = pair_columns,
+    .n_columns = ARRAY_LEN(pair_columns),
+    .add = add_pair,
+    .none = "",
+    .below = say_lost,
+};
+
+static void show_pairs(struct cli *c, const cJSON *list)
+{
+    (void)listing_table(c, list, &pairs_listing);
 }
 
 static void say_text(struct cli *c, const char *head, const char *text)

@@ -6,9 +6,8 @@
 #include "cli/base/cli.h"
 #include "cli/base/listing.h"
 
-/* Of allocations or pairs: does a node tell what any of them has?  Then a cell
- * with the relation that was achieved, and a line for one that was lost. */
-bool achieved_any(const cJSON *list);
+/* Of an allocation or a pair: a cell with the relation that was achieved, as
+ * its node tells; and a line when it was lost. */
 void achieved_add(struct table *t, const cJSON *of);
 void achieved_line(struct cli *c, const char *name, const cJSON *of);
 /* Leaf by leaf, the nodes and which ranks are on them. */
@@ -20,6 +19,7 @@ extern const struct listing cards_listing;       /* cards.c */
 extern const struct listing allocations_listing; /* allocations.c */
 extern const struct listing pods_listing;        /* ps.c */
 extern const struct listing jobs_listing;        /* jobs.c */
+extern const struct listing pairs_listing;       /* jobs.c */
 extern const struct listing host_pods_listing;   /* host_pods.c */
 extern const struct listing places_listing;      /* host_pods.c */
 
