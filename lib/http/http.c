@@ -6,6 +6,7 @@
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
 #include "lib/http/http_curl.h"
+#include "lib/io/clock.h"
 
 enum {
     ANSWER_MAX = 64 << 20, /* bytes of one answer's body */
@@ -22,7 +23,10 @@ struct http_client {
     bool reconnect;      /* the next call makes a new connection */
     unsigned retry_ms;
     bool unsent;
-    unsigned sends; /* of the last request */
+    unsigned sends;                   /* of the last request */
+    const struct http_follow *follow; /* of this one; NULL: none */
+    int64_t heard_ms;                 /* when something of it came last */
+    bool silent;                      /* nothing did for too long */
     char reason[CURL_ERROR_SIZE];
 };
 
@@ -75,16 +79,16 @@ struct taking {
     struct http_answer *answer;
     size_t max;
     bool overflow;
-    CURL *curl;
-    const struct http_follow *follow; /* NULL: none */
-    bool ended;                       /* by whom it is given to */
+    struct http_client *client;
+    bool ended; /* by whom it is given to */
 };
 
 static bool is_followed(const struct taking *t)
 {
     long status = 0;
-    if (t->follow)
-        (void)curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (t->client->follow)
+        (void)curl_easy_getinfo(t->client->curl, CURLINFO_RESPONSE_CODE,
+                                &status);
     return status == 200;
 }
 
@@ -94,7 +98,9 @@ static size_t take_body(char *data, size_t size, size_t n, void *ctx)
     struct taking *t = ctx;
     struct str *body = &t->answer->body;
     if (is_followed(t)) {
-        t->ended = !t->follow->take(t->follow->ctx, data, size * n);
+        const struct http_follow *f = t->client->follow;
+        t->ended = !f->take(f->ctx, data, size * n);
+        t->client->heard_ms = clock_ms();
         return t->ended ? 0 : size * n;
     }
     if (size * n > t->max - body->size || !str_reserve(body, size * n)) {
@@ -180,15 +186,18 @@ static void set_body(CURL *curl, const struct http_request *rq)
     (void)curl_easy_setopt(curl, CURLOPT_POSTFIELDS, rq->body);
 }
 
-/* libcurl asks about once a second, also while nothing comes. */
-static int is_stopped(void *ctx, curl_off_t total, curl_off_t now,
-                      curl_off_t up_total, curl_off_t up_now)
+/* libcurl asks about once a second, also while nothing comes.  (What it has for
+ * slow transfers takes a few bytes a minute for none.) */
+static int is_over(void *ctx, curl_off_t total, curl_off_t now,
+                   curl_off_t up_total, curl_off_t up_now)
 {
+    struct http_client *c = ctx;
     (void)total;
     (void)now;
     (void)up_total;
     (void)up_now;
-    return atomic_load((const atomic_bool *)ctx);
+    c->silent = c->follow && clock_ms() - c->heard_ms > c->follow->silent_ms;
+    return c->silent || (c->config.stop && atomic_load(c->config.stop));
 }
 
 /* libcurl sends a request again, by itself, when a connection that was kept ends
@@ -216,23 +225,23 @@ static CURLcode perform(struct http_client *c, const struct http_request *rq,
     set_body(curl, rq);
     c->reason[0] = '\0';
     c->sends = 0;
+    c->follow = rq->follow;
+    c->heard_ms = clock_ms();
+    c->silent = false;
 #define SET(option, value) HTTP_CURL_SET(code, curl, option, value)
     SET(CURLOPT_URL, url);
     SET(CURLOPT_CUSTOMREQUEST, strcmp(method, "HEAD") == 0 ? NULL : method);
     SET(CURLOPT_HTTPHEADER, headers);
     SET(CURLOPT_TIMEOUT_MS, rq->follow ? 0L : (long)timeout_ms);
-    SET(CURLOPT_LOW_SPEED_LIMIT, rq->follow ? 1L : 0L);
-    SET(CURLOPT_LOW_SPEED_TIME,
-        rq->follow ? (long)(rq->follow->silent_ms + 999) / 1000 : 0L);
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)timeout_ms);
     SET(CURLOPT_FRESH_CONNECT, c->reconnect ? 1L : 0L);
     SET(CURLOPT_WRITEFUNCTION, take_body);
     SET(CURLOPT_WRITEDATA, taking);
     SET(CURLOPT_PREREQFUNCTION, count_send);
     SET(CURLOPT_PREREQDATA, c);
-    SET(CURLOPT_NOPROGRESS, c->config.stop ? 0L : 1L);
-    SET(CURLOPT_XFERINFOFUNCTION, is_stopped);
-    SET(CURLOPT_XFERINFODATA, c->config.stop);
+    SET(CURLOPT_NOPROGRESS, c->config.stop || rq->follow ? 0L : 1L);
+    SET(CURLOPT_XFERINFOFUNCTION, is_over);
+    SET(CURLOPT_XFERINFODATA, c);
 #undef SET
     if (code == CURLE_OK)
         code = curl_easy_perform(curl);
@@ -276,15 +285,16 @@ int http_send(struct http_client *c, const struct http_request *rq,
         ret_answer->body.max = max;
     if (max > ret_answer->body.max)
         max = ret_answer->body.max;
-    struct taking taking = {.answer = ret_answer,
-                            .max = max,
-                            .curl = c->curl,
-                            .follow = rq->follow};
+    struct taking taking = {.answer = ret_answer, .max = max, .client = c};
     CURLcode code = perform(c, rq, url.data, &taking);
     note_transfer(c, code, ret_answer);
     if (taking.overflow)
         return error_set(err, EMSGSIZE, "%s %s%s: the answer is over %zu bytes",
                          rq->method, c->target.shown, rq->path, max);
+    if (c->silent)
+        return error_set(err, ETIMEDOUT, "%s %s%s: nothing came for %u ms",
+                         rq->method, c->target.shown, rq->path,
+                         rq->follow->silent_ms);
     if (code != CURLE_OK && !taking.ended)
         return error_set(err, errno_of(code), "%s %s%s: %s%s", rq->method,
                          c->target.shown, rq->path,
