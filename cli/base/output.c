@@ -19,12 +19,13 @@ int output_choose(struct cli *c)
     };
     const char *asked = c->set.output;
     bool given = cli_is_given(c, "output");
+    bool json = cli_is_given(c, "json") || !given; /* else a variable's */
     for (size_t i = 0; asked && i < ARRAY_LEN(names); i++)
         if (strcmp(names[i], asked) == 0)
             c->form = (enum output_form)i;
-    if (c->set.json && given && c->form != OUTPUT_JSON)
+    if (c->set.json && json && given && c->form != OUTPUT_JSON)
         return cli_usage("--json is -o json, but --output is \"%s\"", asked);
-    if (c->set.json)
+    if (c->set.json && json)
         c->form = OUTPUT_JSON;
     c->set.json = c->form >= OUTPUT_JSON;
     return 0;

@@ -161,6 +161,8 @@ check "an unknown column" 2 '"size" is no column; must be one of NODE, STATUS, C
 check "a wrong selector" 2 '"a b": byte 3' "$biga" nodes -l 'a b'
 check "two forms at a time" 2 "json is -o json, but --output is .yaml" \
     "$biga" nodes -j -o yaml
+check "… of which a variable gives way" 0 "^node/$node$" \
+    env BIGA_JSON=true "$biga" nodes -o name
 check "all namespaces and one" 2 "namespace is given, too" "$biga" ps -A -n lab
 check "what has no name" 2 "has no name; it may be" "$biga" policy -o name
 check "an option may stand behind the command" 0 '^\{' "$biga" nodes --json
