@@ -24,6 +24,7 @@ struct completing {
     size_t before_size;
     const char *space; /* the namespace that a name without one is of */
     bool whole;        /* names are to be "NAMESPACE/NAME" */
+    const char *kind;  /* what stands before names: "job/ring"; "": nothing */
     struct str *out;
     bool files;
 };
@@ -48,7 +49,9 @@ static void offer_n(struct completing *x, const char *word, size_t size,
 
 static void offer(struct completing *x, const char *word, const char *about)
 {
-    offer_n(x, word, strlen(word), about);
+    cleanup_free char *whole = xasprintf("%s%s%s", x->kind, *x->kind ? "/" : "",
+                                         word);
+    offer_n(x, whole, strlen(whole), about);
 }
 
 /* "a|b|c", "a b c" */
@@ -77,6 +80,15 @@ static bool offer_name(void *ctx, const char *name, const char *about)
     return true;
 }
 
+/* What is begun of the name, behind the kind that stands before it. */
+static const char *begun_name(const struct completing *x)
+{
+    size_t n = strlen(x->kind);
+    if (n == 0)
+        return x->begun;
+    return strlen(x->begun) > n ? x->begun + n + 1 : "";
+}
+
 static void offer_names(struct completing *x, const char *kind)
 {
     const char *own = cli_namespace(x->cli);
@@ -84,7 +96,7 @@ static void offer_names(struct completing *x, const char *kind)
                   strcmp(kind, "host-pod") == 0 ||
                   strcmp(kind, "configmap") == 0 || strcmp(kind, "secret") == 0;
     x->space = own ? own : "default";
-    x->whole = !spaced || strchr(x->begun, '/');
+    x->whole = !spaced || strchr(begun_name(x), '/');
     names_of(x->cli, kind, offer_name, x);
 }
 
@@ -178,6 +190,22 @@ static void offer_deletable(struct completing *x)
     offer_names(x, "pod");
 }
 
+/* KIND/NAME of kinds with "|" between, as `biga … -o name` prints them. */
+static void offer_kinds(struct completing *x, const char *kinds)
+{
+    size_t begun = strcspn(x->begun, "/");
+    for (const char *p = kinds; *p;) {
+        size_t n = strcspn(p, "|");
+        cleanup_free char *kind = xstrndup(p, n);
+        bool may = x->begun[begun] ? n == begun : n >= begun;
+        p += n + (p[n] == '|');
+        x->kind = kind;
+        if (may && strncmp(kind, x->begun, begun) == 0)
+            offer_names(x, kind);
+        x->kind = "";
+    }
+}
+
 static void offer_argument(struct completing *x, const char *takes)
 {
     if (strcmp(takes, "file") == 0)
@@ -190,8 +218,15 @@ static void offer_argument(struct completing *x, const char *takes)
         offer_card_commands(x);
     else if (strcmp(takes, "deletable") == 0)
         offer_deletable(x);
+    else if (strchr(takes, '|'))
+        offer_kinds(x, takes);
     else if (*takes)
         offer_names(x, takes);
+}
+
+static bool is_repeated(const char *takes)
+{
+    return takes[strcspn(takes, " +")] == '+';
 }
 
 /* The word of `takes` for the argument that is begun; "": any. */
@@ -200,12 +235,12 @@ static void find_takes(const struct completing *x, char ret_takes[TAKES_MAX])
     const char *p = verb_about(x->verb->name)->takes;
     ret_takes[0] = '\0';
     if (strcmp(p, "deletable") != 0)
-        for (int i = 0; i < x->n_args && *p; i++) {
+        for (int i = 0; i < x->n_args && *p && !is_repeated(p); i++) {
             p += strcspn(p, " ");
             p += *p == ' ';
         }
     if (x->n_args < x->verb->args_max)
-        (void)snprintf(ret_takes, TAKES_MAX, "%.*s", (int)strcspn(p, " "), p);
+        (void)snprintf(ret_takes, TAKES_MAX, "%.*s", (int)strcspn(p, " +"), p);
 }
 
 /* --- the whole -------------------------------------------------------------- */
@@ -297,6 +332,14 @@ static void complete_word(struct completing *x, int n, char **words)
     }
 }
 
+void complete_argument(struct cli *c, const char *takes, const char *begun,
+                       struct str *out)
+{
+    struct completing x = {
+        .cli = c, .begun = begun, .before = "", .kind = "", .out = out};
+    offer_argument(&x, takes);
+}
+
 void complete(struct cli *c, const struct conf_program *program, int n,
               char **words, struct str *out)
 {
@@ -304,6 +347,7 @@ void complete(struct cli *c, const struct conf_program *program, int n,
                            .program = program,
                            .begun = n ? words[n - 1] : "",
                            .before = "",
+                           .kind = "",
                            .out = out};
     if (!asks_for_itself(n - 1, words)) {
         read_settings(&x, n, words);

@@ -24,6 +24,18 @@ check "--help is the same" 0 "^  topo NODE" "$biga" --help
 check "help tells what columns mean" 0 "^  CARDS.FREE/TOTAL. +cards that nobody" \
     "$biga" nodes --help
 check "… and has examples" 0 "^  biga nodes -l 'status!=ready'" "$biga" help nodes
+widest() { # of all helps
+    for v in $("$biga" __complete "" | sed '$d' | cut -f1) ""; do
+        # shellcheck disable=SC2086 # no word for all commands
+        "$biga" help $v
+    done | LC_ALL=C.UTF-8 wc -L
+}
+check "no help is wider than 80 columns" 0 "^[67][0-9]$|^80$" widest
+check "columns are in the manual" 0 "^  CARDS.FREE/TOTAL.  +cards that nobody" \
+    "$biga" --print-docs man
+check "… and examples" 0 "^    biga nodes .* # what is out of order" \
+    "$biga" --print-docs man
+check "… and what to see besides" 0 "^.SH SEE ALSO" "$biga" --print-docs man
 full() { "$@" >/dev/full; }
 check "help that cannot be written is no success" 1 "standard output: No sp" \
     full "$biga" --help
