@@ -83,6 +83,6 @@ void cli_manual_fini(struct cli_manual *m);
 /* Those that are here. */
 verb_f verb_version;    /* verbs.c */
 verb_f verb_help;       /* verbs_help.c */
-verb_f verb_completion; /* completion.c */
+verb_f verb_completion; /* verbs_completion.c */
 
 #endif
