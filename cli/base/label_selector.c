@@ -121,9 +121,9 @@ static int read_number(struct cursor *c, struct require *r)
 
 static int read_rest(struct cursor *c, struct require *r)
 {
-    bool not = take(c, "!=");
-    if (not || take(c, "==") || take(c, "=")) {
-        r->op = not ? OP_NOT_IN : OP_IN;
+    bool differs = take(c, "!=");
+    if (differs || take(c, "==") || take(c, "=")) {
+        r->op = differs ? OP_NOT_IN : OP_IN;
         add_value(r, take_until(c, ",()=!<>"));
         return 0;
     }
@@ -151,9 +151,9 @@ static int read_all(struct cursor *c, struct label_selector *s)
         s->requires = xgrow(s->requires, s->n, &s->cap, sizeof *s->requires);
         struct require *r = &s->requires[s->n++];
         *r = (struct require){.op = OP_NOT_EXISTS};
-        bool not = take(c, "!");
+        bool none = take(c, "!");
         int rc = read_key(c, r);
-        if (rc == 0 && !not )
+        if (rc == 0 && !none)
             rc = read_rest(c, r);
         if (rc < 0)
             return rc;

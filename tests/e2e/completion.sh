@@ -28,17 +28,20 @@ echo '{"cards": [{"match": {"pci": "01:00"}, "plaintext": true,
 start_extender
 BIGA_SERVER=http://127.0.0.1:$(port read)
 BIGA_SOCKET=$dir/act/actuator.sock
-export BIGA_SERVER BIGA_SOCKET HOME=$dir PATH=$(cd "$BUILD" && pwd):$PATH HANGS
+programs=$(cd "$BUILD" && pwd)
+export BIGA_SERVER BIGA_SOCKET HOME=$dir PATH=$programs:$PATH HANGS
 "$BUILD/biga-advertiser" --server "http://127.0.0.1:$(port publish)" \
     --hostfile "$dir/h.host" --card-file "$dir/cards.json" --node host-a \
     --actuate "$dir/act" 2>"$dir/advertiser.log" &
 pids+=($!)
 biga apply deploy/examples/embedded.yaml >"$dir/apply.log"
 ok $? "there are pods"
-told() { biga __complete "$@" | grep -q "^$want"; }
-want=host-a until_true told topo ""
+told() { # WANTED WORD…
+    biga __complete "${@:2}" | grep -q "^$1"
+}
+until_true told host-a topo ""
 ok $? "nodes are asked of the server"
-want=0000:01:00.0 until_true told card show ""
+until_true told 0000:01:00.0 card show ""
 ok $? "cards of this host are asked of its advertiser"
 
 # words TYPED…: what may stand in the place of the last, in one line
