@@ -7,6 +7,7 @@
 
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
+#include "lib/io/clock.h"
 
 enum { CHAINS = 2 * PENDING_DEMANDS_MAX, NOBODY = UINT16_MAX };
 
@@ -17,6 +18,7 @@ struct entry {
     struct candidates *candidates; /* or NULL */
     uint16_t next_uid, next_name;
     bool used;
+    int64_t since_s, asked_ms; /* of the first question, and the last */
 };
 
 struct pending_demands {
@@ -25,6 +27,7 @@ struct pending_demands {
     uint16_t by_uid[CHAINS];
     uint16_t by_name[CHAINS];
     uint16_t turn;
+    uint64_t version;
     struct candidates *last; /* pods of one job share them */
 };
 
@@ -96,6 +99,7 @@ static void unlink_entry(struct pending_demands *s, uint16_t index)
     while (*at != index)
         at = &s->entries[*at].next_name;
     *at = e->next_name;
+    s->version++;
     e->used = false;
     free(e->refusal);
     e->refusal = NULL;
@@ -113,7 +117,10 @@ static void link_entry(struct pending_demands *s, uint16_t index,
     e->refusal = refusal ? xstrdup(refusal) : NULL;
     e->next_uid = *uid;
     e->next_name = *name;
+    s->version++;
     e->used = true;
+    e->since_s = clock_wall_s();
+    e->asked_ms = clock_ms();
     *uid = *name = index;
 }
 
@@ -127,9 +134,14 @@ static void put(struct pending_demands *s, const struct demand *demand,
     if (old) {
         uint16_t index = (uint16_t)(old - s->entries);
         struct candidates *kept = candidates_ref(old->candidates);
+        int64_t since_s = old->since_s;
+        uint64_t version = s->version;
+        bool news = !refusal != !old->refusal;
         unlink_entry(s, index);
         link_entry(s, index, demand, refusal);
         old->candidates = kept;
+        old->since_s = since_s;
+        s->version = version + news;
     } else {
         uint16_t index = s->turn;
         s->turn = (uint16_t)((s->turn + 1) % PENDING_DEMANDS_MAX);
@@ -245,6 +257,24 @@ bool pending_demands_find_job(struct pending_demands *s, const char *namespace,
         *ret_demand = found->demand;
     (void)pthread_mutex_unlock(&s->lock);
     return found != NULL;
+}
+
+uint64_t pending_demands_version(struct pending_demands *s)
+{
+    hold_lock(&s->lock);
+    return s->version;
+}
+
+void pending_demands_each(struct pending_demands *s, pending_demands_f *visit,
+                          void *arg)
+{
+    int64_t now_ms = clock_ms();
+    hold_lock(&s->lock);
+    for (size_t i = 0; i < PENDING_DEMANDS_MAX; i++) {
+        const struct entry *e = &s->entries[i];
+        if (e->used && now_ms - e->asked_ms < PENDING_DEMANDS_FRESH_MS)
+            visit(arg, &e->demand, e->refusal, e->since_s);
+    }
 }
 
 void pending_demands_forget(struct pending_demands *s, const char *namespace,

@@ -14,7 +14,11 @@
 #include "extender/state/candidates.h"
 #include "model/pod/demand.h"
 
-enum { PENDING_DEMANDS_MAX = 8192 };
+enum {
+    PENDING_DEMANDS_MAX = 8192,
+    PENDING_DEMANDS_FRESH_MS = 600000, /* kube-scheduler asks again about a pod
+                                        * that waits after half of it */
+};
 
 struct pending_demands;
 struct pending_demands *pending_demands_create(void);
@@ -58,6 +62,17 @@ typedef bool pending_demands_done_f(const void *ctx,
 bool pending_demands_find_job(struct pending_demands *s, const char *namespace,
                               const char *job, pending_demands_done_f *is_done,
                               const void *ctx, struct demand *ret_demand);
+/* Those that were asked about not longer ago than PENDING_DEMANDS_FRESH_MS; who
+ * is not has gone without our being told.  `refusal` is NULL or how it breaks
+ * the contract; `since_s`: of the first question, in seconds since 1970.  With
+ * our lock: nothing here may be called in it. */
+typedef void pending_demands_f(void *arg, const struct demand *demand,
+                               const char *refusal, int64_t since_s);
+void pending_demands_each(struct pending_demands *s, pending_demands_f *visit,
+                          void *arg);
+/* Changes when that may tell of others, but for those that are no longer
+ * fresh. */
+uint64_t pending_demands_version(struct pending_demands *s);
 void pending_demands_forget(struct pending_demands *s, const char *namespace,
                             const char *name);
 

@@ -4,6 +4,7 @@
 
 #include "extender/pods/pending_demands.h"
 #include "lib/base/mem.h"
+#include "lib/io/clock.h"
 
 static struct demand pod(unsigned i, unsigned uid)
 {
@@ -96,5 +97,48 @@ Test(pending_demands, keeps_why_a_pod_was_refused)
     cr_assert(pending_demands_find_name(s, "ns1", "pod-1", &found, &why));
     cr_expect_null(why);
     pending_demands_refuse(s, &d, "again");
+    pending_demands_destroy(s);
+}
+
+struct visited {
+    unsigned n, refused;
+    int64_t since_s;
+};
+
+static void visit(void *arg, const struct demand *d, const char *refusal,
+                  int64_t since_s)
+{
+    struct visited *v = arg;
+    cr_expect_str_eq(d->name, "pod-1");
+    v->n++;
+    v->refused += refusal != NULL;
+    v->since_s = since_s;
+}
+
+Test(pending_demands, tells_of_those_asked_about_lately)
+{
+    struct pending_demands *s = pending_demands_create();
+    struct demand d = pod(1, 10);
+    struct visited v = {0};
+    clock_set_fake(1000);
+    pending_demands_put(s, &d);
+    uint64_t version = pending_demands_version(s);
+    clock_set_fake(1000 + PENDING_DEMANDS_FRESH_MS - 1);
+    pending_demands_put(s, &d);
+    cr_expect_eq(pending_demands_version(s), version, "no news");
+    clock_set_fake(1000 + PENDING_DEMANDS_FRESH_MS);
+    pending_demands_each(s, visit, &v);
+    cr_expect_eq(v.n, 1);
+    cr_expect_eq(v.refused, 0);
+    cr_expect_gt(v.since_s, 0);
+    pending_demands_refuse(s, &d, "no such role");
+    cr_expect_neq(pending_demands_version(s), version);
+    pending_demands_each(s, visit, &v);
+    cr_expect_eq(v.refused, 1);
+    clock_set_fake(1001 + 2 * PENDING_DEMANDS_FRESH_MS);
+    v = (struct visited){0};
+    pending_demands_each(s, visit, &v);
+    cr_expect_eq(v.n, 0, "nobody asks any more");
+    clock_set_fake(-1);
     pending_demands_destroy(s);
 }
