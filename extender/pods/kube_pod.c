@@ -196,6 +196,7 @@ static const struct jrow metadata_rows[] = {
     WITHIN("annotations", annotation_rows),
     EACH("ownerReferences", read_owner),
     CALL("deletionTimestamp", JKIND_NONE, read_deletion),
+    TEXT("creationTimestamp", created),
     JROW_END,
 };
 
@@ -313,11 +314,13 @@ static void read_restarts(struct jscan *s, void *to)
 
 struct said {
     struct jtext reason, message;
+    char finished[sizeof((struct kube_pod *)0)->finished];
 };
 
 static const struct jrow said_rows[] = {
     JROW("reason", JROW_LAX, jrow_text, struct said, reason),
     JROW("message", JROW_LAX, jrow_text, struct said, message),
+    JROW("finishedAt", JROW_LAX, jrow_copy, struct said, finished),
     JROW_END,
 };
 
@@ -337,6 +340,8 @@ static void read_terminated(struct jscan *s, void *to)
     struct said said = {0};
     struct reading *r = to;
     (void)jrow_read(s, JROW_LAX, said_rows, &said); /* the same */
+    if (strcmp(said.finished, r->pod.finished) > 0) /* RFC 3339, all in UTC */
+        memcpy(r->pod.finished, said.finished, sizeof said.finished);
     if (r->ended_reason.data)
         return;
     r->ended_reason = said.reason;
@@ -380,6 +385,7 @@ static const struct jrow status_rows[] = {
     JROW_OBJECTS("initContainerStatuses", JROW_LAX, init_status_rows),
     CALL("phase", JKIND_STRING, read_phase),
     TEXT("nominatedNodeName", nominated),
+    TEXT("startTime", started),
     EACH("conditions", read_condition),
     JROW_OBJECTS("containerStatuses", JROW_LAX, container_status_rows),
     JROW_END,

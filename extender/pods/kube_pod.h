@@ -75,7 +75,10 @@ struct kube_pod {
     int8_t card_lost;       /* condition biga.dev/CardLost, in the same way */
     char card_since[32];    /* its lastTransitionTime; "" none */
     struct jtext card_text; /* its message; borrowed */
-    int64_t patience_s;     /* annotation biga.dev/card-lost (patience.h); -1:
+    /* metadata.creationTimestamp, status.startTime, and the latest finishedAt of
+     * its containers; "" none */
+    char created[32], started[32], finished[32];
+    int64_t patience_s; /* annotation biga.dev/card-lost (patience.h); -1:
                           * it says nothing */
     /* what kube-scheduler charges its node: the larger of all containers
      * (with sidecars) and each init container, plus overhead */
