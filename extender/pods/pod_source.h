@@ -16,12 +16,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "extender/pods/job_pod.h"
 #include "extender/state/allocation.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/str.h"
 #include "model/pod/demand.h"
 
 enum { POD_SOURCE_LEADER_MAX = 254 };
+
+struct ended_jobs; /* extender/jobs/ended_jobs.h */
 
 /* What a source says of a pod, or of a job's pod, that asks for a place. */
 struct pod_account {
@@ -94,6 +97,14 @@ struct pod_source_ops {
     /* What a pod that fits still waits for: "; …", or nothing.  False: it does
      * not know, so it is kube-scheduler's to say. */
     bool (*add_waiting)(void *ctx, const struct demand *pod, struct str *text);
+
+    /* Every pod that it knows and that is Biga's (of a namespace, or NULL). */
+    void (*each_pod)(void *ctx, const struct snapshot *s, const char *namespace,
+                     job_pod_f *visit, void *arg);
+    /* Changes when that may tell otherwise, for ETags. */
+    uint64_t (*pods_version)(void *ctx);
+    /* The jobs of which all pods are gone; the source's. */
+    struct ended_jobs *(*ended)(void *ctx);
 
     /* --- what it adds to an object that is shown --- */
 
