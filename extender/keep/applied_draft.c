@@ -451,10 +451,13 @@ int applied_draft_make(struct applied_draft *d, struct store *store,
 
 /* The pod's status may have changed while the draft was made: keep the
  * newer, and since when it runs. */
-static void commit_pod(struct pod_set *set, const struct entry *e)
+static void commit_pod(const struct applied *p, struct pod_set *set,
+                       const struct entry *e)
 {
     const struct applied_pod *now = pod_set_find(set, e->namespace, e->name);
     if (!e->pod) {
+        if (now && p->gone)
+            p->gone(p->gone_ctx, now);
         pod_set_remove(set, e->namespace, e->name);
         return;
     }
@@ -494,7 +497,7 @@ void applied_draft_commit(struct applied_draft *d)
             if (d->log[i]->is_config)
                 commit_config(set, d->log[i]);
             else
-                commit_pod(set, d->log[i]);
+                commit_pod(p, set, d->log[i]);
     }
     applied_draft_drop(d);
     if (news)

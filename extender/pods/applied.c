@@ -51,6 +51,14 @@ void applied_watch(struct applied *p, void (*changed)(void *ctx), void *ctx)
     p->watchers[p->n_watchers++].ctx = ctx;
 }
 
+void applied_watch_gone(struct applied *p,
+                        void (*gone)(void *ctx, const struct applied_pod *pod),
+                        void *ctx)
+{
+    p->gone = gone;
+    p->gone_ctx = ctx;
+}
+
 void applied_tell(const struct applied *p)
 {
     for (size_t i = 0; i < p->n_watchers; i++)

@@ -24,6 +24,13 @@ uint64_t applied_version(struct applied *p);
  * most APPLIED_WATCHERS_MAX; not while threads use `p`. */
 void applied_watch(struct applied *p, void (*changed)(void *ctx), void *ctx);
 
+/* Have `gone` called with each pod that is forgotten, as it was last, on the
+ * writer's thread and under our lock: nothing of ours may be called in it.  Not
+ * while threads use `p`. */
+void applied_watch_gone(struct applied *p,
+                        void (*gone)(void *ctx, const struct applied_pod *pod),
+                        void *ctx);
+
 /* How the pod of that uid fares (a reference is taken). -ENOENT: there is no
  * such pod. 0 also when it is no news: then nobody is called.  Any thread. */
 int applied_set_status(struct applied *p, const char *uid,

@@ -15,6 +15,8 @@ struct applied {
         void *ctx;
     } watchers[APPLIED_WATCHERS_MAX];
     size_t n_watchers;
+    void (*gone)(void *ctx, const struct applied_pod *p); /* or NULL */
+    void *gone_ctx;
 };
 
 /* With the lock held: the set, with nobody else looking at it, under its next

@@ -11,6 +11,8 @@ struct embedded *embedded_create(const struct demand_config *demand)
     struct embedded *e = xcalloc(1, sizeof *e);
     e->store.applied = applied_create(demand);
     e->store.reports = node_reports_create();
+    e->ended = ended_jobs_create();
+    applied_watch_gone(e->store.applied, embedded_gone, e);
     return e;
 }
 
@@ -40,6 +42,7 @@ void embedded_destroy(struct embedded *e)
     runner_destroy(e->runner);
     node_poll_destroy(e->node_poll);
     node_reports_destroy(e->store.reports);
+    ended_jobs_destroy(e->ended);
     free(e);
 }
 
@@ -62,6 +65,9 @@ static const struct pod_source_ops ops = {
     .find_unknown_key = embedded_find_unknown_key,
     .add_health = embedded_add_health,
     .add_waiting = embedded_add_waiting,
+    .each_pod = embedded_each_pod,
+    .pods_version = embedded_pods_version,
+    .ended = embedded_ended,
     .version = embedded_version,
     .add_to_allocation = embedded_add_to_allocation,
     .add_to_card = embedded_add_to_card,

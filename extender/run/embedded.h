@@ -4,6 +4,7 @@
 #ifndef BIGA_EXTENDER_RUN_EMBEDDED_H
 #define BIGA_EXTENDER_RUN_EMBEDDED_H
 
+#include "extender/jobs/ended_jobs.h"
 #include "extender/pods/node_report.h"
 #include "extender/pods/pod_source.h"
 #include "extender/run/node_poll.h"
@@ -15,6 +16,7 @@
 struct embedded {
     struct pod_store store; /* all but its pods and reports are set before
                              * embedded_start() */
+    struct ended_jobs *ended;
     struct runner *runner;
     struct node_poll *node_poll;
 };

@@ -24,6 +24,14 @@ bool embedded_add_waiting(void *ctx, const struct demand *pod,
                           struct str *text);
 void embedded_gauge(void *ctx, const struct snapshot *s);
 
+/* --- embedded_jobs.c --- */
+void embedded_each_pod(void *ctx, const struct snapshot *s,
+                       const char *namespace, job_pod_f *visit, void *arg);
+uint64_t embedded_pods_version(void *ctx);
+struct ended_jobs *embedded_ended(void *ctx);
+/* Of applied_watch_gone(). */
+void embedded_gone(void *ctx, const struct applied_pod *p);
+
 /* --- embedded_release.c --- */
 bool embedded_may_release(void *ctx, const char *namespace, const char *name,
                           bool *ret_unfed, struct str *why);

@@ -1,0 +1,111 @@
+/* What jobs are counted from: applied pods, those that a scheduler of elsewhere
+ * asks about, and those that are gone. */
+#include <string.h>
+
+#include "extender/pods/applied_uid.h"
+#include "extender/pods/applied_view.h"
+#include "extender/run/embedded_private.h"
+#include "lib/io/clock.h"
+
+static struct job_pod job_pod_of(const struct applied_pod *p,
+                                 enum pod_state state)
+{
+    const struct pod_status *s = p->end ? p->end : p->status;
+    return (struct job_pod){
+        .namespace = p->namespace,
+        .name = p->name,
+        .uid = p->uid,
+        .job = p->demand.job,
+        .role = p->demand.role,
+        .pair = p->demand.pair,
+        .size = p->demand.size,
+        .state = state,
+        .ready = p->status->ready,
+        .deleting = p->deleting,
+        .told = true, /* by the runner, once it has looked */
+        .reason = *s->reason    ? s->reason
+                  : p->deleting ? "Deleting"
+                                : "",
+        .message = s->message,
+        .submitted_s = applied_uid_time_s(p->uid),
+        .started_s = p->started_s,
+        .ended_s = p->ended_s,
+    };
+}
+
+/* --- those that were not applied ------------------------------------------- */
+
+struct asking {
+    const struct pod_set *set;
+    const struct snapshot *snapshot;
+    const char *namespace; /* NULL: all */
+    job_pod_f *visit;
+    void *arg;
+};
+
+static void visit_demand(void *arg, const struct demand *d, const char *refusal,
+                         int64_t since_s)
+{
+    const struct asking *a = arg;
+    if ((d->role == ROLE_NONE && !refusal) ||
+        (a->namespace && strcmp(a->namespace, d->namespace) != 0) ||
+        pod_set_find_uid(a->set, d->uid) ||
+        alloc_index_find(a->snapshot->allocations, d->namespace, d->name))
+        return;
+    const struct job_pod p = {
+        .namespace = d->namespace,
+        .name = d->name,
+        .uid = d->uid,
+        .job = d->job,
+        .role = d->role,
+        .pair = d->pair,
+        .size = d->size,
+        .state = POD_STATE_PENDING,
+        .told = refusal != NULL,
+        .reason = refusal ? "Refused" : "",
+        .message = refusal ? refusal : "",
+        .submitted_s = since_s,
+    };
+    a->visit(a->arg, &p);
+}
+
+/* --- all --------------------------------------------------------------------- */
+
+void embedded_each_pod(void *ctx, const struct snapshot *s,
+                       const char *namespace, job_pod_f *visit, void *arg)
+{
+    const struct embedded *e = ctx;
+    cleanup_with(pod_set) struct pod_set *set = applied_get(e->store.applied);
+    struct asking a = {set, s, namespace, visit, arg};
+    for (size_t i = 0; i < set->n_pods; i++) {
+        const struct applied_pod *p = set->pods[i];
+        if (namespace && strcmp(namespace, p->namespace) != 0)
+            continue;
+        const struct job_pod told =
+            job_pod_of(p, pod_state_shown(p, pod_place(p, s)));
+        visit(arg, &told);
+    }
+    if (e->store.demands)
+        pending_demands_each(e->store.demands, visit_demand, &a);
+}
+
+uint64_t embedded_pods_version(void *ctx)
+{
+    const struct embedded *e = ctx;
+    return applied_version(e->store.applied) +
+           (e->store.demands ? pending_demands_version(e->store.demands) : 0);
+}
+
+struct ended_jobs *embedded_ended(void *ctx)
+{
+    const struct embedded *e = ctx;
+    return e->ended;
+}
+
+void embedded_gone(void *ctx, const struct applied_pod *p)
+{
+    const struct embedded *e = ctx;
+    enum pod_state state = p->end ? p->ended : POD_STATE_STOPPING;
+    const struct job_pod last = job_pod_of(p, state);
+    ended_jobs_add(e->ended, &last, clock_wall_s());
+}
