@@ -8,6 +8,7 @@
 #include "extender/pods/pod_labels.h"
 #include "lib/base/refs.h"
 #include "lib/base/strmap.h"
+#include "lib/io/clock.h"
 
 enum {
     WORD_MAX = 63, /* bytes of a reason */
@@ -17,6 +18,8 @@ enum {
 struct cluster_ps {
     pthread_mutex_t lock;
     struct strmap pods; /* by uid */
+    uint64_t version;
+    struct ended_jobs *ended;
 };
 
 void cluster_ps_pod_unref(struct cluster_ps_pod *p)
@@ -103,6 +106,23 @@ static void take_reason(struct cluster_ps_pod *p, const struct kube_pod *pod)
                                                             : "");
 }
 
+static int64_t time_of(const char *text)
+{
+    int64_t s = *text ? clock_parse_utc(text) : 0;
+    return s > 0 ? s : 0;
+}
+
+/* startTime is when the kubelet took it, so of one that is up or was. */
+static void take_times(struct cluster_ps_pod *p, const struct kube_pod *pod)
+{
+    bool over = kube_pod_is_finished(pod);
+    p->created_s = time_of(pod->created);
+    if (pod->phase == POD_RUNNING || over)
+        p->started_s = time_of(pod->started);
+    if (over)
+        p->finished_s = time_of(pod->finished);
+}
+
 static struct cluster_ps_pod *pod_create(const struct kube_pod *pod)
 {
     const struct demand *d = &pod->demand;
@@ -118,12 +138,45 @@ static struct cluster_ps_pod *pod_create(const struct kube_pod *pod)
     p->labels = xstrndup(labels.data, labels.size);
     p->role = d->role;
     p->pair = d->pair;
+    p->size = d->size;
     p->state = state_of(pod);
     p->restarts = pod->restarts;
     p->ready = pod->ready;
     p->deleting = pod->deleting;
     take_reason(p, pod);
+    take_times(p, pod);
+    p->waits = p->state == POD_STATE_PENDING &&
+               (pod->place_gate || pod->unschedulable || !p->reason[0]);
+    if (pod->broken && p->waits) {
+        p->waits = false;
+        free(p->reason);
+        free(p->message);
+        p->reason = xstrdup("Refused");
+        p->message = xstrdup(pod->why.text);
+    }
     return p;
+}
+
+static struct job_pod job_pod_of(const struct cluster_ps_pod *p)
+{
+    return (struct job_pod){
+        .namespace = p->namespace,
+        .name = p->name,
+        .uid = p->uid,
+        .job = p->job,
+        .role = p->role,
+        .pair = p->pair,
+        .size = p->size,
+        .state = p->state,
+        .ready = p->ready,
+        .deleting = p->deleting,
+        .told = !p->waits,
+        .reason = p->reason,
+        .message = p->message,
+        .submitted_s = p->created_s,
+        .started_s = p->started_s,
+        .ended_s = p->finished_s,
+    };
 }
 
 /* --- what is heard -------------------------------------------------------- */
@@ -132,9 +185,14 @@ static void replace(struct cluster_ps *c, const char *uid,
                     struct cluster_ps_pod *p)
 {
     hold_lock(&c->lock);
+    c->version++;
     struct cluster_ps_pod *old = strmap_remove(&c->pods, uid);
     if (p)
         (void)strmap_put(&c->pods, p->uid, p);
+    if (old && !p) {
+        const struct job_pod last = job_pod_of(old);
+        ended_jobs_add(c->ended, &last, clock_wall_s());
+    }
     cluster_ps_pod_unref(old);
 }
 
@@ -178,6 +236,29 @@ static DEFINE_REF(take_ref, struct cluster_ps_pod)
     return list;
 }
 
+void cluster_ps_each(struct cluster_ps *c, const char *namespace,
+                     job_pod_f *visit, void *arg)
+{
+    size_t pos = 0;
+    hold_lock(&c->lock);
+    for (struct cluster_ps_pod *p; (p = strmap_next(&c->pods, &pos));) {
+        const struct job_pod told = job_pod_of(p);
+        if (!namespace || strcmp(namespace, p->namespace) == 0)
+            visit(arg, &told);
+    }
+}
+
+uint64_t cluster_ps_version(struct cluster_ps *c)
+{
+    hold_lock(&c->lock);
+    return c->version;
+}
+
+struct ended_jobs *cluster_ps_ended(struct cluster_ps *c)
+{
+    return c->ended;
+}
+
 struct cluster_ps_pod *cluster_ps_find(struct cluster_ps *c,
                                        const char *namespace, const char *name)
 {
@@ -195,6 +276,7 @@ struct cluster_ps *cluster_ps_create(void)
 {
     struct cluster_ps *c = xcalloc(1, sizeof *c);
     (void)pthread_mutex_init(&c->lock, NULL); /* cannot fail on Linux */
+    c->ended = ended_jobs_create();
     return c;
 }
 
@@ -208,6 +290,7 @@ void cluster_ps_destroy(struct cluster_ps *c)
     if (!c)
         return;
     strmap_fini_with(&c->pods, destroy_pod);
+    ended_jobs_destroy(c->ended);
     (void)pthread_mutex_destroy(&c->lock);
     free(c);
 }

@@ -6,8 +6,9 @@
 
 #include <stdatomic.h>
 
+#include "extender/jobs/ended_jobs.h"
 #include "extender/leader/pod_listener.h"
-#include "extender/pods/applied_status.h"
+#include "extender/pods/job_pod.h"
 
 /* One pod at one time; immutable. */
 struct cluster_ps_pod {
@@ -16,7 +17,10 @@ struct cluster_ps_pod {
     char *reason, *message;                              /* the same */
     char *labels; /* the JSON object; "" none */
     enum pod_role role;
-    int32_t pair;
+    int32_t pair, size;
+    /* in seconds since 1970; 0: not, or not known */
+    int64_t created_s, started_s, finished_s;
+    bool waits; /* for a place, by what its message does not say */
     enum pod_state state;
     uint32_t restarts;
     bool ready, deleting;
@@ -33,6 +37,12 @@ struct pod_listener cluster_ps_listener(struct cluster_ps *c);
 /* Any thread.  All, by namespace and name; the caller unrefs each and frees the
  * array. */
 struct cluster_ps_pod **cluster_ps_list(struct cluster_ps *c, size_t *ret_n);
+/* Each, as jobs are counted from them; nothing here may be called in it. */
+void cluster_ps_each(struct cluster_ps *c, const char *namespace,
+                     job_pod_f *visit, void *arg);
+uint64_t cluster_ps_version(struct cluster_ps *c); /* of all that is told */
+/* Of which all pods are gone; lives as long. */
+struct ended_jobs *cluster_ps_ended(struct cluster_ps *c);
 /* NULL: there is none, or none of ours; the caller unrefs it. */
 struct cluster_ps_pod *cluster_ps_find(struct cluster_ps *c,
                                        const char *namespace, const char *name);

@@ -81,6 +81,26 @@ static bool find(void *ctx, const struct snapshot *s, const char *namespace,
     return true;
 }
 
+static void each_pod(void *ctx, const struct snapshot *s, const char *namespace,
+                     job_pod_f *visit, void *arg)
+{
+    const struct cluster *c = ctx;
+    (void)s;
+    cluster_ps_each(c->ps, namespace, visit, arg);
+}
+
+static uint64_t pods_version(void *ctx)
+{
+    const struct cluster *c = ctx;
+    return cluster_ps_version(c->ps);
+}
+
+static struct ended_jobs *ended(void *ctx)
+{
+    const struct cluster *c = ctx;
+    return cluster_ps_ended(c->ps);
+}
+
 static void add_health(void *ctx, const struct allocation *a, struct str *out)
 {
     struct cluster *c = ctx;
@@ -233,6 +253,9 @@ static const struct pod_source_ops ops = {
     .find = find,
     .find_job = find_job,
     .find_unknown_key = find_unknown_key,
+    .each_pod = each_pod,
+    .pods_version = pods_version,
+    .ended = ended,
     .join_claims = join_claims,
     .add_health = add_health,
     .add_waiting = add_waiting,

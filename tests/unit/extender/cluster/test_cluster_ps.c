@@ -98,3 +98,71 @@ Test(cluster_ps, states_are_those_of_pods)
     free(list);
     cluster_ps_destroy(c);
 }
+
+/* --- as jobs are counted from them ----------------------------------------- */
+
+static void see(void *arg, const struct job_pod *pod)
+{
+    struct job_pod *seen = arg;
+    *seen = *pod;
+}
+
+static void put_timed(struct cluster_ps *c, const char *status)
+{
+    struct kube_pod pod;
+    struct demand_config config;
+    struct error err = {0};
+    cleanup_free char *json = xasprintf(
+        "{\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"u\","
+        "\"creationTimestamp\":\"2026-01-02T03:04:05Z\","
+        "\"labels\":{\"biga.dev/role\":\"host\",\"biga.dev/job\":\"j\"},"
+        "\"annotations\":{\"biga.dev/size\":\"3\"}},"
+        "\"spec\":{},\"status\":{\"startTime\":\"2026-01-02T03:04:06Z\",%s}}",
+        status);
+    demand_config_default(&config);
+    cr_assert_eq(kube_pod_read(json, strlen(json), &config, &pod, &err), 0,
+                 "%s", err.text);
+    const struct pod_listener l = cluster_ps_listener(c);
+    l.put(l.ctx, &pod);
+}
+
+static void see_ended(void *arg, const struct job_told *job)
+{
+    struct job_told *seen = arg;
+    *seen = *job;
+}
+
+Test(cluster_ps, tells_since_when)
+{
+    enum { CREATED_S = 1767323045 };
+    struct cluster_ps *c = cluster_ps_create();
+    struct job_pod p = {0};
+    put_timed(c, "\"phase\":\"Pending\",\"conditions\":[{\"type\":"
+                 "\"PodScheduled\",\"status\":\"False\",\"reason\":"
+                 "\"Unschedulable\"}]");
+    uint64_t version = cluster_ps_version(c);
+    cluster_ps_each(c, "other", see, &p);
+    cr_expect_null(p.name);
+    cluster_ps_each(c, "ns", see, &p);
+    cr_expect_eq(p.submitted_s, CREATED_S);
+    cr_expect_eq(p.started_s, 0, "it does not run");
+    cr_expect_eq(p.size, 3);
+    cr_expect_not(p.told, "it is to be judged");
+    put_timed(c, "\"phase\":\"Failed\",\"containerStatuses\":["
+                 "{\"state\":{\"terminated\":{\"finishedAt\":"
+                 "\"2026-01-02T03:05:00Z\",\"reason\":\"Error\"}}},"
+                 "{\"state\":{\"terminated\":{\"finishedAt\":"
+                 "\"2026-01-02T03:04:30Z\"}}}]");
+    cr_expect_neq(cluster_ps_version(c), version);
+    cluster_ps_each(c, NULL, see, &p);
+    cr_expect_eq(p.started_s, CREATED_S + 1);
+    cr_expect_eq(p.ended_s, CREATED_S + 55, "the later one");
+    const struct pod_listener l = cluster_ps_listener(c);
+    l.gone(l.ctx, "u");
+    struct job_told job = {0};
+    ended_jobs_each(cluster_ps_ended(c), CREATED_S, see_ended, &job);
+    cr_expect_str_eq(job.name, "j");
+    cr_expect_eq(job.state, JOB_FAILED);
+    cr_expect_str_eq(job.reason, "Error");
+    cluster_ps_destroy(c);
+}
