@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "extender/pods/pending_demands.h"
+#include "lib/base/mem.h"
 #include "lib/io/clock.h"
 
 /* The job whose lease has what is free on a node; false: none. */
@@ -58,4 +60,43 @@ void pending_summary(const struct app *app, const struct why *why,
         !pod_source_ask(&app->source, add_waiting, why->pod, out))
         str_add(out, "; while it waits, kube-scheduler has reasons of its own, "
                      "which are in the pod's events");
+}
+
+static void judge(const struct app *app, const struct snapshot *snapshot,
+                  const struct demand *demand, struct pending_verdict *ret)
+{
+    size_t n = 0;
+    cleanup_with(candidates) struct candidates *names =
+        pending_demands_candidates(app->demands, demand->uid);
+    cleanup_free int32_t *indexes = candidates_indexes(names, snapshot, &n);
+    struct why_names last = {indexes, n};
+    cleanup_why struct why why;
+    why_init(&why, snapshot, demand, app->plans, &last);
+    if (ret->text.size == 0)
+        pending_summary(app, &why, &ret->text);
+    memcpy(ret->count, why.count, sizeof ret->count);
+    ret->judged = true;
+}
+
+void pending_judge(const struct app *app, const struct snapshot *snapshot,
+                   const char *namespace, const char *name,
+                   struct pending_verdict *ret)
+{
+    struct demand demand;
+    cleanup_free char *refusal = NULL;
+    struct pod_account account = {.text = STR_INIT(4096)};
+    *ret = (struct pending_verdict){.text = STR_INIT(65536)};
+    if (pod_source_ask(&app->source, find, snapshot, namespace, name,
+                       &account)) {
+        str_add(&ret->text, str_text(&account.text));
+        if (!account.state && !account.place)
+            judge(app, snapshot, &account.demand, ret);
+    } else if (pending_demands_find_name(app->demands, namespace, name, &demand,
+                                         &refusal)) {
+        if (refusal)
+            str_add(&ret->text, refusal);
+        else if (demand.role != ROLE_NONE)
+            judge(app, snapshot, &demand, ret);
+    }
+    str_fini(&account.text);
 }

@@ -4,6 +4,8 @@
 #ifndef BIGA_EXTENDER_SERVE_PENDING_H
 #define BIGA_EXTENDER_SERVE_PENDING_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "extender/judge/why.h"
@@ -17,5 +19,17 @@ int64_t pending_lease_s(const struct app *app, const struct why *why);
 /* The sentence of why_summary(), and what is said above. */
 void pending_summary(const struct app *app, const struct why *why,
                      struct str *out);
+
+/* What is judged of a pod without a place. */
+struct pending_verdict {
+    struct str text; /* one sentence; "" when nothing is known */
+    bool judged;     /* then, why it fits no node: */
+    size_t count[REASON_COUNT];
+};
+/* What a pod waits for that its source does not tell by itself. `ret->text` is
+ * the caller's. */
+void pending_judge(const struct app *app, const struct snapshot *snapshot,
+                   const char *namespace, const char *name,
+                   struct pending_verdict *ret);
 
 #endif

@@ -5,68 +5,163 @@
 
 #include "extender/serve/app.h"
 #include "extender/serve/page.h"
+#include "extender/serve/pending.h"
 #include "extender/serve/query.h"
 #include "extender/view/job_view.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 
-/* --- the list ----------------------------------------------------------- */
+/* --- what is known of jobs ----------------------------------------------- */
 
-static void list_jobs(struct page *page, const struct snapshot *s,
-                      const char *namespace)
+enum { ASKS_MAX = 64 }; /* jobs of one answer that are judged for it */
+
+/* Jobs by their places and by their pods, both in the order of their names. */
+struct known {
+    struct snapshot *snapshot;
+    const struct allocation **members;
+    size_t n;
+    struct jobs_told told;
+    size_t at_member, at_told; /* of the next */
+    struct job_parts parts;    /* of the one at hand, and what of them may be */
+    struct job_told *completed; /* completed; NULL: nothing */
+    unsigned asked;
+};
+
+static void known_fini(struct known *k)
 {
-    size_t n, end;
-    cleanup_free const struct allocation **members = job_members(s->allocations,
-                                                                 namespace, &n);
-    for (size_t i = 0; i < n; i = end) {
-        const struct demand *d = &members[i]->demand;
-        struct job_view v;
-        end = job_members_end(members, n, i);
-        if (page->after && !query_is_after(d->namespace, d->job, page->after))
-            continue;
-        if (!page_next(page, d->namespace, d->job))
-            return;
-        job_view_init(&v, s, NULL, members + i, end - i);
+    jobs_told_fini(&k->told);
+    free(k->members);
+    snapshot_unref(k->snapshot);
+}
+
+/* Of a namespace, or one of it (NULL: all).  Takes the snapshot over. */
+static void known_init(struct known *k, const struct app *app,
+                       struct snapshot *s, const char *namespace,
+                       const char *job)
+{
+    *k = (struct known){.snapshot = s};
+    k->members = job ? alloc_index_find_job(s->allocations, namespace, job,
+                                            &k->n)
+                     : job_members(s->allocations, namespace, &k->n);
+    jobs_told_read(&app->source, s, namespace, job, &k->told);
+}
+
+/* The next job; false at the end. */
+static bool known_next(struct known *k)
+{
+    const struct allocation *const *m = k->members + k->at_member;
+    struct job_told *t = k->told.list + k->at_told;
+    bool has_places = k->at_member < k->n, is_told = k->at_told < k->told.n;
+    int order = is_told ? 1 : -1;
+    if (!has_places && !is_told)
+        return false;
+    if (has_places && is_told) {
+        order = strcmp((*m)->demand.namespace, t->namespace);
+        if (order == 0)
+            order = strcmp((*m)->demand.job, t->name);
+    }
+    k->parts = (struct job_parts){0};
+    k->completed = NULL;
+    if (order <= 0) {
+        size_t end = job_members_end(k->members, k->n, k->at_member);
+        k->parts.members = m;
+        k->parts.n = end - k->at_member;
+        k->at_member = end;
+    }
+    if (order >= 0) {
+        k->parts.told = k->completed = t;
+        k->at_told++;
+    }
+    return true;
+}
+
+/* What it waits for, where its pods do not say that themselves. */
+static void ask_reason(struct known *k, const struct app *app)
+{
+    struct job_told *told = k->completed;
+    struct pending_verdict v;
+    if (!told || !told->asks || k->asked++ >= ASKS_MAX)
+        return;
+    pending_judge(app, k->snapshot, told->namespace, told->pod, &v);
+    if (v.text.size)
+        job_reason("", str_text(&v.text), told->reason);
+    str_fini(&v.text);
+}
+
+static bool is_pods_current(struct httpd_request *rq, const struct app *app,
+                            const struct snapshot *s)
+{
+    return query_has_version(rq, app, s->number,
+                             pod_source_ask(&app->source, pods_version) +
+                                 achieved_book_version(app->achieved));
+}
+
+/* --- the list ------------------------------------------------------------ */
+
+static const char *state_word(unsigned index)
+{
+    return job_state_name((enum job_state)index);
+}
+
+/* The job at hand; false when the page is full. */
+static bool list_job(struct page *page, struct known *k, const struct app *app,
+                     unsigned state)
+{
+    struct job_view v;
+    job_view_init(&v, k->snapshot, NULL, &k->parts);
+    bool more = true, wanted = state == JOB_STATES || state == v.state;
+    if (page->after && !query_is_after(v.namespace, v.job, page->after))
+        wanted = false;
+    if (wanted)
+        more = page_next(page, v.namespace, v.job);
+    if (wanted && more) {
+        if (v.state == JOB_PENDING)
+            ask_reason(k, app);
         if (page->text)
             job_view_row(&v, &page->table);
         else
             job_view_write(&v, page->out);
-        job_view_fini(&v);
     }
+    job_view_fini(&v);
+    return more;
 }
 
 void on_jobs(struct httpd_request *rq, void *ctx)
 {
     static const char *const params[] = {"continue", "limit", "namespace",
-                                         NULL};
+                                         "state", NULL};
     struct app *app = ctx;
     size_t limit = QUERY_LIMIT;
+    unsigned state;
+    struct known k;
     struct page page;
     if (!httpd_query_only(rq, params) ||
-        !query_limit(rq, QUERY_LIMIT_MAX, &limit))
+        !query_limit(rq, QUERY_LIMIT_MAX, &limit) ||
+        !query_choice(rq, "state", state_word, JOB_STATES, &state))
         return;
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
-    if (query_is_current(rq, app, s))
+    if (is_pods_current(rq, app, s))
         return;
     page_begin(&page, rq, limit, job_view_heads, "snapshot", s->number);
-    list_jobs(&page, s, httpd_query(rq, "namespace"));
+    known_init(&k, app, steal(&s), httpd_query(rq, "namespace"), NULL);
+    while (known_next(&k) && list_job(&page, &k, app, state))
+        ;
     page_end(&page);
+    known_fini(&k);
 }
 
 /* --- one job ------------------------------------------------------------ */
 
 /* A job and what it borrows from. */
 struct found {
-    struct snapshot *snapshot;
-    const struct allocation **members;
+    struct known known;
     struct job_view view;
 };
 
 static void found_fini(struct found *f)
 {
     job_view_fini(&f->view);
-    free(f->members);
-    snapshot_unref(f->snapshot);
+    known_fini(&f->known);
 }
 
 /* The job of the path; false when the request has been failed. */
@@ -74,21 +169,20 @@ static bool find_job(struct httpd_request *rq, struct app *app,
                      struct found *ret_found)
 {
     const char *namespace = httpd_arg(rq, 0), *job = httpd_arg(rq, 1);
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
-    size_t n;
-    cleanup_free const struct allocation **members =
-        alloc_index_find_job(s->allocations, namespace, job, &n);
-    if (n == 0) {
+    struct known *k = &ret_found->known;
+    known_init(k, app, writer_snapshot(app->writer), namespace, job);
+    if (!known_next(k)) {
+        known_fini(k);
         httpd_fail(rq, 404,
-                   "no pod of job %.63s/%.253s is bound, and no place is held "
-                   "for one: see /v1/jobs (biga jobs) for the jobs, and "
-                   "/v1/why (biga why) for one that is pending",
+                   "job %.63s/%.253s: no pod of it is known, pending, placed "
+                   "or ended, and no place is held for one: see /v1/jobs (biga "
+                   "jobs) for the jobs",
                    namespace, job);
         return false;
     }
-    job_view_init(&ret_found->view, s, app->achieved, members, n);
-    ret_found->snapshot = steal(&s);
-    ret_found->members = steal(&members);
+    job_view_init(&ret_found->view, k->snapshot, app->achieved, &k->parts);
+    if (ret_found->view.state == JOB_PENDING)
+        ask_reason(k, app);
     return true;
 }
 

@@ -9,6 +9,7 @@
 #include "extender/view/views.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
+#include "lib/io/clock.h"
 
 /* --- members ------------------------------------------------------------ */
 
@@ -96,6 +97,12 @@ static void pair_read(struct job_view *v, const struct allocation *const *m,
         p->node = snapshot_node(v->snapshot, (size_t)i);
         p->leaf = snapshot_leaf(v->snapshot, (size_t)i);
     }
+    enum relation relation;
+    struct error unknown;
+    if (relation_parse(alignment_word(v->snapshot, p->place), &relation,
+                       &unknown) == 0 &&
+        (int)relation > v->relation)
+        v->relation = (int)relation;
     p->aligned = alignment_is_good(p->node, p->place, p->rank);
     v->bound += p->bound;
     v->held += !p->bound;
@@ -155,16 +162,30 @@ static void score(struct job_view *v)
     }
 }
 
+/* As its pods make it, and by its places. */
+static enum job_state state_of(const struct job_view *v)
+{
+    enum job_state state = v->told ? v->told->state : JOB_PENDING;
+    bool placed = v->size > 0 && v->bound + v->held == v->size;
+    return state == JOB_PENDING && placed ? JOB_PLANNED : state;
+}
+
 void job_view_init(struct job_view *v, const struct snapshot *snapshot,
                    struct achieved_book *achieved,
-                   const struct allocation *const *members, size_t n)
+                   const struct job_parts *parts)
 {
+    const struct allocation *const *members = parts->members;
+    const struct job_told *told = parts->told;
+    size_t n = parts->n;
     *v = (struct job_view){
         .snapshot = snapshot,
         .achieved = achieved,
-        .namespace = members[0]->demand.namespace,
-        .job = members[0]->demand.job,
-        .pairs = xcalloc(n, sizeof *v->pairs),
+        .told = told,
+        .namespace = told ? told->namespace : members[0]->demand.namespace,
+        .job = told ? told->name : members[0]->demand.job,
+        .size = told ? told->size : 0,
+        .relation = -1,
+        .pairs = xcalloc(n + 1, sizeof *v->pairs),
     };
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n; end++)
@@ -173,6 +194,7 @@ void job_view_init(struct job_view *v, const struct snapshot *snapshot,
         pair_read(v, members + i, end - i);
     }
     score(v);
+    v->state = state_of(v);
 }
 
 void job_view_fini(struct job_view *v)
@@ -183,6 +205,17 @@ void job_view_fini(struct job_view *v)
 bool job_view_is_whole(const struct job_view *v)
 {
     return v->bound == v->size;
+}
+
+bool job_view_is_over(const struct job_view *v)
+{
+    return v->state == JOB_SUCCEEDED || v->state == JOB_FAILED;
+}
+
+const char *job_view_reason(const struct job_view *v)
+{
+    bool placed = v->state == JOB_PLANNED; /* it waits for no place */
+    return !v->told || (placed && v->told->asks) ? "" : v->told->reason;
 }
 
 /* --- ranges of ranks ---------------------------------------------------- */
@@ -236,6 +269,42 @@ static const char *tier_word(const struct job_view *v)
     return v->tier == FABRIC_APART ? NULL : fabric_tier_name(v->tier);
 }
 
+static const char *relation_of(const struct job_view *v)
+{
+    return v->relation < 0 ? NULL : relation_name((enum relation)v->relation);
+}
+
+static uint32_t count_missing(const struct job_view *v)
+{
+    return job_view_is_over(v) ? 0 : v->size - v->bound - v->held;
+}
+
+static void write_time(const char *key, int64_t s, struct str *out)
+{
+    char text[CLOCK_UTC_MAX];
+    if (s <= 0)
+        return;
+    clock_format_utc(s, text);
+    jwrite_text(out, key, text);
+}
+
+static void write_told(const struct job_view *v, struct str *out)
+{
+    const struct job_told *t = v->told;
+    jwrite_text(out, "state", job_state_name(v->state));
+    jwrite_text(out, "reason", job_view_reason(v));
+    jwrite_uint(out, "placed", v->bound + v->held);
+    jwrite_uint(out, "running", t ? t->running : 0);
+    jwrite_uint(out, "ready", t ? t->ready : 0);
+    jwrite_text_or_null(out, "relation", relation_of(v));
+    jwrite_uint(out, "leaves", v->leaves);
+    if (!t)
+        return;
+    write_time("submitted", t->submitted_s, out);
+    write_time("started", t->started_s, out);
+    write_time("ended", t->ended_s, out);
+}
+
 /* Without the end of the object. */
 static void write_head(const struct job_view *v, struct str *out)
 {
@@ -246,7 +315,7 @@ static void write_head(const struct job_view *v, struct str *out)
     jwrite_object(out, "pairs");
     jwrite_uint(out, "bound", v->bound);
     jwrite_uint(out, "held", v->held);
-    jwrite_uint(out, "missing", v->size - v->bound - v->held);
+    jwrite_uint(out, "missing", count_missing(v));
     jwrite_end_object(out);
     jwrite_uint(out, "nodes", v->n_nodes);
     jwrite_object(out, "score");
@@ -255,6 +324,7 @@ static void write_head(const struct job_view *v, struct str *out)
     jwrite_uint(out, "leaves", v->leaves);
     jwrite_uint(out, "crossings", v->crossings);
     jwrite_end_object(out);
+    write_told(v, out);
 }
 
 void job_view_write(const struct job_view *v, struct str *out)
@@ -311,7 +381,8 @@ static void write_pair(const struct job_view *v, const struct job_pair *p,
 void job_view_write_whole(const struct job_view *v, struct str *out)
 {
     cleanup_str struct str missing = STR_INIT(4096), held = STR_INIT(4096);
-    job_view_add_missing(v, &missing);
+    if (!job_view_is_over(v))
+        job_view_add_missing(v, &missing);
     job_view_add_held(v, &held);
     write_head(v, out);
     jwrite_text(out, "missing", str_text(&missing));
@@ -328,25 +399,40 @@ void job_view_write_whole(const struct job_view *v, struct str *out)
 /* --- tables ------------------------------------------------------------- */
 
 const char *const job_view_heads[] = {
-    "JOB",    "SIZE",      "BOUND",     "HELD", "MISSING", "NODES",
-    "LEAVES", "CROSSINGS", "UNALIGNED", "TIER", NULL};
+    "JOB",     "STATE",     "SIZE",   "BOUND",  "HELD",      "MISSING",
+    "RUNNING", "RELATION",  "NODES",  "LEAVES", "CROSSINGS", "UNALIGNED",
+    "TIER",    "SUBMITTED", "REASON", NULL};
 const char *const job_pair_heads[] = {"RANK",     "STATE",    "NODE", "LEAF",
                                       "CARDS",    "GPUS",     "NICS", "NUMA",
                                       "RELATION", "ACHIEVED", "PODS", NULL};
 
+static void add_submitted(const struct job_view *v, struct table *t)
+{
+    char text[CLOCK_UTC_MAX] = "-";
+    if (v->told && v->told->submitted_s)
+        clock_format_utc(v->told->submitted_s, text);
+    table_add(t, text);
+}
+
 void job_view_row(const struct job_view *v, struct table *t)
 {
     const char *tier = tier_word(v);
+    const char *relation = relation_of(v), *reason = job_view_reason(v);
     table_addf(t, "%s/%s", v->namespace, v->job);
+    table_add(t, job_state_name(v->state));
     table_addf(t, "%" PRIu32, v->size);
     table_addf(t, "%" PRIu32, v->bound);
     table_addf(t, "%" PRIu32, v->held);
-    table_addf(t, "%" PRIu32, v->size - v->bound - v->held);
+    table_addf(t, "%" PRIu32, count_missing(v));
+    table_addf(t, "%" PRIu32, v->told ? v->told->running : 0);
+    table_add(t, relation ? relation : "-");
     table_addf(t, "%zu", v->n_nodes);
     table_addf(t, "%" PRIu32, v->leaves);
     table_addf(t, "%" PRIu32, v->crossings);
     table_addf(t, "%" PRIu32, v->unaligned);
     table_add(t, tier ? tier : "-");
+    add_submitted(v, t);
+    table_add(t, *reason ? reason : "-");
 }
 
 void job_pair_rows(const struct job_view *v, struct table *t)

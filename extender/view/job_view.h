@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "extender/achieved/achieved_book.h"
+#include "extender/jobs/job_told.h"
 #include "extender/state/snapshot.h"
 #include "extender/view/job_maps.h"
 #include "lib/base/table.h"
@@ -26,13 +27,25 @@ struct job_pair {
     int32_t leaf;            /* FABRIC_NONE: not known */
 };
 
+/* What is known of a job; one of both at least. */
+struct job_parts {
+    /* of one job, by pair and then binding number, as alloc_index_find_job()
+     * gives them */
+    const struct allocation *const *members;
+    size_t n;
+    const struct job_told *told; /* NULL: its pods are not known */
+};
+
 struct job_view {
     const struct snapshot *snapshot; /* borrowed, as all below */
     struct achieved_book *achieved;  /* NULL: it is not shown */
+    const struct job_told *told;     /* NULL: its pods are not known */
+    enum job_state state;
     const char *namespace, *job;
     uint32_t size; /* pairs, as the members say it; at least up to the
                     * highest rank that is known */
     uint32_t bound, held;
+    int relation;           /* the worst of them; -1: none is known */
     struct job_pair *pairs; /* those that have a place, by rank */
     size_t n_pairs;
     size_t n_nodes;
@@ -41,22 +54,27 @@ struct job_view {
                     * not known */
 };
 
-/* `members`: of one job, by pair and then binding number, as
- * alloc_index_find_job() gives them; they must outlive the view. */
+/* What the parts point to must outlive the view. */
 void job_view_init(struct job_view *v, const struct snapshot *snapshot,
                    struct achieved_book *achieved,
-                   const struct allocation *const *members, size_t n);
+                   const struct job_parts *parts);
 void job_view_fini(struct job_view *v);
 
 /* Ranks as "0-3,7": those without any place, or those whose place is only
  * held.  At most JOB_RANGES_MAX ranges, then "…". */
 void job_view_add_missing(const struct job_view *v, struct str *out);
 void job_view_add_held(const struct job_view *v, struct str *out);
+/* It has ended. */
+bool job_view_is_over(const struct job_view *v);
+/* One line: what it waits for or ended with; "" nothing. */
+const char *job_view_reason(const struct job_view *v);
 /* Every pair is bound. */
 bool job_view_is_whole(const struct job_view *v);
 
 /* {"namespace","name","size","pairs":{"bound","held","missing"},"nodes",
- * "score":{"unaligned","tier","leaves","crossings"}} */
+ * "score":{"unaligned","tier","leaves","crossings"},"state","reason",
+ * "placed","running","ready","relation","leaves", and as far as they are known
+ * "submitted","started","ended"} */
 void job_view_write(const struct job_view *v, struct str *out);
 /* The same and "missing", "held" (ranks as text), "pairList". */
 void job_view_write_whole(const struct job_view *v, struct str *out);

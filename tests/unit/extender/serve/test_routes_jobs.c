@@ -100,7 +100,9 @@ Test(jobs, are_listed)
     expect_body("{\"namespace\":\"ns\",\"name\":\"ring\",\"size\":3,"
                 "\"pairs\":{\"bound\":3,\"held\":0,\"missing\":0},\"nodes\":2,"
                 "\"score\":{\"unaligned\":0,\"tier\":null,\"leaves\":2,"
-                "\"crossings\":1}}");
+                "\"crossings\":1},\"state\":\"Planned\",\"reason\":\"\","
+                "\"placed\":3,\"running\":0,\"ready\":0,"
+                "\"relation\":\"NODE\",\"leaves\":2}");
     expect_body("\"name\":\"solo\"");
     expect_body("\"tier\":\"leaf\"");
     cr_assert_eq(get("/v1/jobs?namespace=other"), 200);
@@ -152,11 +154,11 @@ Test(jobs, one_shows_its_pairs)
     expect_body("\"aligned\":true,\"members\":[{\"name\":\"ring-2\","
                 "\"role\":\"host\"}]}]}");
     cr_assert_eq(get_text("/v1/jobs/ns/ring"), 200);
-    expect_body("ns/ring  3     3      0     0");
+    expect_body("ns/ring  Planned  3     3      0     0        0");
     expect_body("\nRANK  STATE  NODE");
     expect_body("  NICS  NUMA  RELATION  ACHIEVED  PODS\n");
     cr_assert_eq(get("/v1/jobs/ns/none"), 404);
-    expect_body("no pod of job ns/none is bound");
+    expect_body("job ns/none: no pod of it is known");
     cr_assert_eq(get("/v1/jobs/other/ring"), 404);
     cr_assert_eq(get("/v1/jobs/ns/ring?x=1"), 400);
 }
@@ -213,7 +215,7 @@ Test(jobs, held_places_are_told)
     expect_body("\"members\":[]");
     expect_body("{\"rank\":1,\"state\":\"bound\",\"node\":\"n1\"");
     cr_assert_eq(get_text("/v1/jobs"), 200);
-    expect_body("ns/ring  4     1      3     0");
+    expect_body("ns/ring  Planned  4     1      3     0        0");
     cr_assert_eq(get("/v1/jobs/ns/ring/maps?format=hostfile"), 409);
     expect_body("job ns/ring: 1 of 4 pairs are bound; only held: 0,2-3");
 }
