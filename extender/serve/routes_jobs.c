@@ -1,6 +1,7 @@
 #include "extender/serve/routes_private.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "extender/serve/app.h"
@@ -10,6 +11,7 @@
 #include "extender/view/job_view.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
+#include "lib/io/clock.h"
 
 /* --- what is known of jobs ----------------------------------------------- */
 
@@ -214,6 +216,141 @@ void on_job(struct httpd_request *rq, void *ctx)
         str_add_c(httpd_reply(rq), '\n');
     }
     found_fini(&f);
+}
+
+/* --- pending pods --------------------------------------------------------- */
+
+enum {
+    PENDING_LIMIT = 100, /* of a page, unless it is asked for less or more */
+    PENDING_LIMIT_MAX = 1000,
+};
+
+struct pending_pod {
+    char namespace[DEMAND_NAMESPACE_MAX + 1];
+    char name[DEMAND_NAME_MAX + 1], job[DEMAND_NAME_MAX + 1];
+    int32_t pair, size;
+    int64_t since_s;
+    bool told;
+    char reason[JOB_REASON_MAX];
+};
+
+struct pending_pods {
+    const struct snapshot *snapshot;
+    const char *after; /* NULL: from the first */
+    struct pending_pod *list;
+    size_t n, cap;
+};
+
+static void gather_pending(void *arg, const struct job_pod *pod)
+{
+    struct pending_pods *g = arg;
+    if (pod->state != POD_STATE_PENDING || pod->deleting ||
+        (g->after && !query_is_after(pod->namespace, pod->name, g->after)) ||
+        alloc_index_find(g->snapshot->allocations, pod->namespace, pod->name))
+        return;
+    g->list = xgrow(g->list, g->n, &g->cap, sizeof *g->list);
+    struct pending_pod *p = &g->list[g->n++];
+    *p = (struct pending_pod){.pair = pod->pair,
+                              .size = pod->size,
+                              .since_s = pod->submitted_s,
+                              .told = pod->told};
+    (void)snprintf(p->namespace, sizeof p->namespace, "%s", pod->namespace);
+    (void)snprintf(p->name, sizeof p->name, "%s", pod->name);
+    (void)snprintf(p->job, sizeof p->job, "%s", pod->job);
+    job_reason(pod->reason, pod->message, p->reason);
+}
+
+static int compare_pending(const void *pa, const void *pb)
+{
+    const struct pending_pod *a = pa, *b = pb;
+    int order = strcmp(a->namespace, b->namespace);
+    return order ? order : strcmp(a->name, b->name);
+}
+
+/* Pods of a job that is planned as a whole have one verdict. */
+static bool is_judged_with(const struct pending_pod *p,
+                           const struct pending_pod *last)
+{
+    return last && p->size > 1 && strcmp(p->job, last->job) == 0 &&
+           strcmp(p->namespace, last->namespace) == 0;
+}
+
+static void write_pending(const struct pending_pod *p,
+                          const struct pending_verdict *v, struct str *out)
+{
+    char since[CLOCK_UTC_MAX];
+    jwrite_object(out, NULL);
+    jwrite_text(out, "namespace", p->namespace);
+    jwrite_text(out, "name", p->name);
+    jwrite_text(out, "job", p->job);
+    jwrite_int(out, "pair", p->pair);
+    clock_format_utc(p->since_s, since);
+    jwrite_text_or_null(out, "since", p->since_s ? since : NULL);
+    jwrite_text(out, "reason", p->reason);
+    if (v->judged) {
+        jwrite_array(out, "refused");
+        for (enum reason r = REASON_NONE + 1; r < REASON_COUNT; r++) {
+            if (!v->count[r])
+                continue;
+            jwrite_object(out, NULL);
+            jwrite_text(out, "reason", reason_word(r));
+            jwrite_uint(out, "nodes", v->count[r]);
+            jwrite_end_object(out);
+        }
+        jwrite_end_array(out);
+    } else {
+        jwrite_null(out, "refused");
+    }
+    jwrite_end_object(out);
+}
+
+static void list_pending(struct page *page, const struct app *app,
+                         struct pending_pods *g)
+{
+    const struct pending_pod *last = NULL; /* that was judged */
+    struct pending_verdict v = {.text = STR_INIT(1)};
+    unsigned asked = 0;
+    for (size_t i = 0; i < g->n; i++) {
+        struct pending_pod *p = &g->list[i];
+        if (!page_next(page, p->namespace, p->name))
+            break;
+        if (!is_judged_with(p, last)) {
+            str_fini(&v.text);
+            v = (struct pending_verdict){.text = STR_INIT(1)};
+            if (asked++ < ASKS_MAX)
+                pending_judge(app, g->snapshot, p->namespace, p->name, &v);
+            last = p;
+        }
+        if (!p->told && v.text.size)
+            job_reason("", str_text(&v.text), p->reason);
+        write_pending(p, &v, page->out);
+    }
+    str_fini(&v.text);
+}
+
+void on_pending(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {"continue", "limit", "namespace",
+                                         NULL};
+    const struct app *app = ctx;
+    size_t limit = PENDING_LIMIT;
+    struct page page;
+    if (!httpd_query_only(rq, params) ||
+        !query_limit(rq, PENDING_LIMIT_MAX, &limit))
+        return;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    struct pending_pods g = {.snapshot = s,
+                             .after = httpd_query(rq, "continue")};
+    if (is_pods_current(rq, app, s))
+        return;
+    pod_source_tell(&app->source, each_pod, s, httpd_query(rq, "namespace"),
+                    gather_pending, &g);
+    if (g.n)
+        qsort(g.list, g.n, sizeof *g.list, compare_pending);
+    page_begin(&page, rq, limit, NULL, "snapshot", s->number);
+    list_pending(&page, app, &g);
+    page_end(&page);
+    free(g.list);
 }
 
 /* --- maps --------------------------------------------------------------- */

@@ -40,6 +40,7 @@ void on_fabric(struct httpd_request *rq, void *ctx); /* GET /v1/fabric */
 void on_jobs(struct httpd_request *rq, void *ctx);
 void on_job(struct httpd_request *rq, void *ctx);
 void on_job_maps(struct httpd_request *rq, void *ctx);
+void on_pending(struct httpd_request *rq, void *ctx); /* GET /v1/pending */
 void on_metrics(struct httpd_request *rq, void *ctx); /* GET /metrics */
 void on_policy(struct httpd_request *rq, void *ctx);  /* GET /v1/policy */
 /* What was: GET /v1/events, /v1/history/KIND/…, /v1/topology?at= */

@@ -447,6 +447,7 @@ const struct httpd_route read_routes[] = {
     {HTTPD_GET, "/v1/jobs", on_jobs, 0, "jobs"},
     {HTTPD_GET, "/v1/jobs/:/:", on_job, 0, "job"},
     {HTTPD_GET, "/v1/jobs/:/:/maps", on_job_maps, 0, "job-maps"},
+    {HTTPD_GET, "/v1/pending", on_pending, 0, "pending"},
     {HTTPD_GET, "/v1/events", on_events, 0, "events"},
     {HTTPD_GET, "/v1/history/:/:", on_history, 0, "history"},
     {HTTPD_GET, "/v1/history/:/:/:", on_history, 0, "history"},
