@@ -1,9 +1,11 @@
 /* biga jobs, biga job */
 #include <string.h>
 
+#include "cli/base/age.h"
 #include "cli/base/say.h"
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
+#include "lib/io/clock.h"
 
 /* --- the list ----------------------------------------------------------- */
 
@@ -13,41 +15,63 @@ static void add_count(struct table *t, double n, enum table_style style)
     table_add_style(t, n > 0 ? style : STYLE_PLAIN, text);
 }
 
+static enum table_style state_style(const char *state)
+{
+    if (strcmp(state, "Failed") == 0)
+        return STYLE_BAD;
+    if (strcmp(state, "Pending") == 0 || strcmp(state, "Planned") == 0)
+        return STYLE_FAIR;
+    return strcmp(state, "Running") == 0 ? STYLE_GOOD : STYLE_DIM;
+}
+
 static void add_job(struct table *t, const cJSON *job)
 {
     const cJSON *pairs = cJSON_GetObjectItemCaseSensitive(job, "pairs");
     const cJSON *score = cJSON_GetObjectItemCaseSensitive(job, "score");
+    const char *state = json_text(job, "state");
+    const char *relation = json_text(job, "relation");
     table_addf(t, "%s/%s", json_text(job, "namespace"), json_text(job, "name"));
+    table_add_style(t, state_style(state), state);
     add_count(t, json_number(job, "size"), STYLE_PLAIN);
-    add_count(t, json_number(pairs, "bound"), STYLE_PLAIN);
+    add_count(t, json_number(job, "placed"), STYLE_PLAIN);
+    add_count(t, json_number(job, "running"), STYLE_PLAIN);
     add_count(t, json_number(pairs, "held"), STYLE_FAIR);
     add_count(t, json_number(pairs, "missing"), STYLE_BAD);
     add_count(t, json_number(job, "nodes"), STYLE_PLAIN);
     add_count(t, json_number(score, "leaves"), STYLE_PLAIN);
     add_count(t, json_number(score, "crossings"), STYLE_PLAIN);
     add_count(t, json_number(score, "unaligned"), STYLE_BAD);
+    table_add_style(t, relation_style(relation), relation);
     table_add(t, json_text(score, "tier"));
+    age_add(t, json_text(job, "submitted"));
+    table_add(t, json_text(job, "reason"));
 }
 
 static const struct listing_column job_columns[] = {
     {"JOB", 0, "NAMESPACE/JOB", NULL},
-    {"SIZE", LISTING_RIGHT, "pairs that it is to have", ".size"},
-    {"BOUND", LISTING_RIGHT, "pairs that have their places", ".pairs.bound"},
-    {"HELD", LISTING_RIGHT, "places that are kept for pairs that come", NULL},
-    {"MISSING", LISTING_RIGHT, "pairs without a place", NULL},
+    {"STATE", 0, "Pending, Planned, Running, Succeeded or Failed", NULL},
+    {"PAIRS", LISTING_RIGHT, "pairs that it is to have", ".size"},
+    {"PLACED", LISTING_RIGHT, "pairs that have a place", ".placed"},
+    {"RUNNING", LISTING_RIGHT, "pairs of which all pods run", ".running"},
+    {"HELD", LISTING_RIGHT | LISTING_WIDE,
+     "places that are kept for pairs that come", NULL},
+    {"MISSING", LISTING_RIGHT | LISTING_WIDE, "pairs without a place", NULL},
     {"NODES", LISTING_RIGHT, "nodes that it is on", NULL},
     {"LEAVES", LISTING_RIGHT, "leaf switches that these hang on", NULL},
-    {"CROSSINGS", LISTING_RIGHT,
+    {"CROSSINGS", LISTING_RIGHT | LISTING_WIDE,
      "pairs next to one another by rank that are on different leaves", NULL},
     {"UNALIGNED", LISTING_RIGHT, "pairs that are not as close as they ask for",
      NULL},
+    {"RELATION", 0, "how close the cards of its worst pair are", NULL},
     {"WITHIN", 0, "the lowest tier of switches that all of it is below", NULL},
+    {"AGE", LISTING_AGES, "since its first pod was submitted", ".submitted"},
+    {"REASON", 0, "what it waits for, or why it failed", NULL},
 };
 const struct listing jobs_listing = {
     .columns = job_columns,
     .n_columns = ARRAY_LEN(job_columns),
     .add = add_job,
-    .none = "No pod of a job is bound yet.\n",
+    .none = "No job is known.\n",
 };
 
 int verb_jobs(struct cli *c, int argc, char **argv)
@@ -126,6 +150,25 @@ static void say_text(struct cli *c, const char *head, const char *text)
     text_clean(text, &c->out);
 }
 
+static void say_since(struct cli *c, const char *head, const char *moment)
+{
+    char age[AGE_SIZE];
+    int64_t then_s = *moment ? clock_parse_utc(moment) : -1;
+    if (then_s < 0)
+        return;
+    age_format(clock_wall_s() - then_s, age);
+    str_addf(&c->out, "%s %s ago", head, age);
+}
+
+static void say_state(struct cli *c, const cJSON *job)
+{
+    str_addf(&c->out, "\nstate  %s", json_text(job, "state"));
+    say_since(c, "; submitted", json_text(job, "submitted"));
+    say_since(c, "; started", json_text(job, "started"));
+    say_since(c, "; ended", json_text(job, "ended"));
+    say_text(c, "\nreason ", json_text(job, "reason"));
+}
+
 static void say_job(struct cli *c, const cJSON *job)
 {
     const cJSON *pairs = cJSON_GetObjectItemCaseSensitive(job, "pairs");
@@ -138,10 +181,16 @@ static void say_job(struct cli *c, const cJSON *job)
     text_clean(json_text(job, "namespace"), &c->out);
     str_add_c(&c->out, '/');
     text_clean(json_text(job, "name"), &c->out);
-    str_addf(&c->out, "\npairs  %.0f of %.0f bound",
-             json_number(pairs, "bound"), json_number(job, "size"));
+    say_state(c, job);
+    str_addf(&c->out, "\npairs  %.0f of %.0f bound, %.0f running",
+             json_number(pairs, "bound"), json_number(job, "size"),
+             json_number(job, "running"));
     say_text(c, "; held for: ", json_text(job, "held"));
     say_text(c, "; missing: ", json_text(job, "missing"));
+    if (nodes == 0) {
+        str_add_c(&c->out, '\n');
+        return;
+    }
     str_addf(&c->out,
              "\nplace  %.0f node%s on %.0f lea%s, %.0f crossing%s, %.0f "
              "unaligned, ",
@@ -275,6 +324,8 @@ int verb_job(struct cli *c, int argc, char **argv)
     if (rc || !json)
         return rc;
     say_job(c, json);
+    if (cJSON_GetArraySize(json_list(json, "pairList")) == 0)
+        return 0;
     show_pairs(c, json_list(json, "pairList"));
     str_add_c(&c->out, '\n');
     leaves_draw(json_list(json, "pairList"), &c->out);

@@ -178,7 +178,7 @@ check "… of which a variable gives way" 0 "^node/$node$" \
 check "all namespaces and one" 2 "namespace is given, too" "$biga" ps -A -n lab
 check "what has no name" 2 "has no name; it may be" "$biga" policy -o name
 check "an option may stand behind the command" 0 '^\{' "$biga" nodes --json
-check "no job yet" 0 "No pod of a job" "$biga" jobs
+check "no job yet" 0 "No job is known" "$biga" jobs
 check "an unknown job" 1 "404.*job lab/ring" "$biga" job ring -n lab
 check "an unknown job's hostfile" 1 "404.*job default/ring" "$biga" job ring --hostfile
 check "two files at a time" 2 "one file at a time" "$biga" job ring --ucx --urom

@@ -100,7 +100,7 @@ ok $? "every rank has its UCX device"
 ok $? "every card has its UROM service"
 biga job lab/ring >"$dir/job" && grep -q "pairs  $pairs of $pairs bound" "$dir/job"
 ok $? "biga job shows it"
-biga jobs -n lab >"$dir/jobs" && grep -Eq "^lab/ring +$pairs +$pairs +0 +0 +2 " "$dir/jobs"
+biga jobs -n lab >"$dir/jobs" && grep -Eq "^lab/ring +Planned +$pairs +$pairs +0 +2 " "$dir/jobs"
 ok $? "biga jobs lists it"
 
 # --- Open MPI -----------------------------------------------------------------------

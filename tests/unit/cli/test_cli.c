@@ -628,6 +628,25 @@ Test(allocations, a_relation_that_is_not_known_is_not_shown_as_kept)
     cJSON_Delete(list);
 }
 
+Test(jobs, a_job_that_waits_is_listed_with_what_for)
+{
+    cJSON *list = parse(
+        "[{\"namespace\":\"a\",\"name\":\"j\",\"size\":4,\"state\":\"Pending\","
+        "\"reason\":\"NoPlace: fits none of 3 nodes\",\"placed\":0,"
+        "\"running\":0,\"relation\":null,\"nodes\":0,\"pairs\":{\"held\":0,"
+        "\"missing\":4},\"score\":{\"unaligned\":0,\"tier\":null,"
+        "\"leaves\":0,\"crossings\":0}}]");
+    struct cli c = {.out = STR_INIT(4096)};
+    cr_expect(listing_table(&c, list, &jobs_listing));
+    assert_text(&c.out,
+                "JOB  STATE    PAIRS  PLACED  RUNNING  NODES  LEAVES  "
+                "UNALIGNED  RELATION  WITHIN  AGE  REASON\n"
+                "a/j  Pending      4       0        0      0       0          "
+                "0  -         -       -    NoPlace: fits none of 3 nodes\n");
+    str_fini(&c.out);
+    cJSON_Delete(list);
+}
+
 /* --- leaves --------------------------------------------------------------- */
 
 Test(jobs, leaves_are_in_the_order_of_their_numbers)
