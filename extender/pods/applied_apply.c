@@ -4,6 +4,7 @@
 
 #include "extender/pods/applied_uid.h"
 #include "extender/pods/buddy.h"
+#include "extender/pods/job_object.h"
 #include "extender/pods/kube_pod.h"
 #include "lib/base/json.h"
 #include "lib/io/clock.h"
@@ -135,6 +136,7 @@ struct applying {
     char where[WHERE_MAX]; /* "document 2, items[3]" */
     struct template *templates;
     size_t n_templates, templates_cap;
+    size_t size; /* bytes of all changes */
     struct error *err;
 };
 
@@ -199,6 +201,12 @@ static int add(struct applying *x, struct pod_change change)
         if (is_same(&b->changes[i], &change))
             return error_set(x->err, EINVAL,
                              "metadata.name: there are two of that name");
+    x->size += change.pod ? change.pod->size : change.config->size;
+    if (x->size > APPLIED_MADE_MAX)
+        return error_set(x->err, EINVAL,
+                         "more than %d MiB of objects at once, with those that "
+                         "Jobs and PodTemplates make",
+                         APPLIED_MADE_MAX >> 20);
     if (b->n > APPLIED_CHANGES_MAX)
         return error_set(x->err, EINVAL, "more than %d objects at once",
                          APPLIED_CHANGES_MAX);
@@ -343,6 +351,15 @@ static int apply_config(struct applying *x, cJSON *json, cJSON *metadata)
     return e == 0 ? add(x, change) : e;
 }
 
+static int apply_job_pod(void *arg, cJSON *pod)
+{
+    struct applying *x = arg;
+    cleanup_with(json) cJSON *own = pod;
+    int e = apply_pod(x, pod,
+                      cJSON_GetObjectItemCaseSensitive(pod, "metadata"));
+    return e < 0 ? error_wrap(x->err, "spec.template") : e;
+}
+
 static int apply_object(struct applying *x, cJSON *json)
 {
     cJSON *metadata = cJSON_GetObjectItemCaseSensitive(json, "metadata");
@@ -352,14 +369,17 @@ static int apply_object(struct applying *x, cJSON *json)
         e = error_set(x->err, EINVAL, "metadata: must be an object");
     else if (strcmp(kind, "Pod") == 0)
         e = apply_pod(x, json, metadata);
+    else if (strcmp(kind, "Job") == 0)
+        e = job_object_each(json, apply_job_pod, x, x->err);
     else if (strcmp(kind, "PodTemplate") == 0)
         e = apply_template(x, json, metadata);
     else if (strcmp(kind, "ConfigMap") == 0 || strcmp(kind, "Secret") == 0)
         e = apply_config(x, json, metadata);
     else
         e = error_set(x->err, EINVAL,
-                      "kind: is \"%.64s\", must be \"Pod\", \"PodTemplate\", "
-                      "\"ConfigMap\", \"Secret\" or \"List\"",
+                      "kind: is \"%.64s\", must be \"Pod\", \"Job\", "
+                      "\"PodTemplate\", \"ConfigMap\", \"Secret\" or "
+                      "\"List\"",
                       kind);
     return e < 0 ? explain(x, json) : 0;
 }
@@ -425,8 +445,8 @@ int applied_body_read(const char *data, size_t size,
     applying_fini(&x);
     if (e == 0 && body.n == 0)
         e = error_set(err, EINVAL,
-                      "the body: is empty, must have a Pod, ConfigMap, Secret "
-                      "or List");
+                      "the body: is empty, must have a Pod, Job, ConfigMap, "
+                      "Secret or List");
     if (e < 0) {
         applied_body_fini(&body);
         return e;

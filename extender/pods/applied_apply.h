@@ -1,5 +1,5 @@
 /* applied_apply - the body of a request to apply as changes to be made: Pods,
- * ConfigMaps, Secrets and Lists of them, as JSON documents one after the
+ * Jobs (job_object.h), ConfigMaps, Secrets and Lists of them, as JSON documents one after the
  * other.  Pure but for the uids of new pods. */
 #ifndef BIGA_EXTENDER_PODS_APPLIED_APPLY_H
 #define BIGA_EXTENDER_PODS_APPLIED_APPLY_H

@@ -14,6 +14,7 @@ enum {
     APPLIED_MAX = 65536,         /* pods, and configs, that are kept */
     APPLIED_CHANGES_MAX = 4096,  /* of one operation */
     APPLIED_BODY_MAX = 16 << 20, /* bytes of one request */
+    APPLIED_MADE_MAX = 64 << 20, /* bytes of the objects that come of it */
     APPLIED_WATCHERS_MAX = 4,
     APPLIED_CONTAINERS_MAX = 2 * PODSPEC_CONTAINERS_MAX,
     APPLIED_REASON_MAX = 63,

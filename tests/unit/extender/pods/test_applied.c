@@ -407,7 +407,7 @@ Test(applied, name_what_is_wrong)
         {"", "is empty"},
         {"{}", "document 1 ( default/): metadata"},
         {"[]", "document 1: must be an object"},
-        {"{\"kind\":\"Job\",\"metadata\":{}}", "kind: is \"Job\""},
+        {"{\"kind\":\"CronJob\",\"metadata\":{}}", "kind: is \"CronJob\""},
         {"{\"kind\":\"List\"}", "document 1 (List): items"},
         {"{\"kind\":\"List\",\"items\":[1]}", "document 1, items[0]"},
         {"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"},\"spec\":{"
