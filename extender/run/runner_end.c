@@ -3,11 +3,13 @@
  * what was deleted and is gone is forgotten. */
 #include <string.h>
 
+#include "extender/pods/job_object.h"
 #include "extender/run/runner_private.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 
 #define TORN_DOWN "JobTornDown"
+#define JOB_FAILED_WORD "JobFailed"
 #define XPU_FAILED "XpuPodFailed"
 #define HOST_ENDED "HostPodEnded"
 
@@ -108,9 +110,39 @@ static bool is_news_failed(const struct member *m)
            m->pod->status->state == POD_STATE_FAILED;
 }
 
+/* It ended for another pod's sake. */
 static bool is_torn_down(const struct member *m)
 {
-    return m->pod->end && strcmp(m->pod->end->reason, TORN_DOWN) == 0;
+    return m->pod->end && (strcmp(m->pod->end->reason, TORN_DOWN) == 0 ||
+                           strcmp(m->pod->end->reason, JOB_FAILED_WORD) == 0);
+}
+
+/* Of a Job of Kubernetes, which fails with the first of its pods. */
+static bool is_of_job_object(const struct member *m)
+{
+    return m->pod->demand.role == ROLE_HOST &&
+           strstr(m->pod->json, "\"" JOB_OBJECT_LABEL "\":");
+}
+
+static void end_rest(struct look *l, const struct group *g, const char *reason,
+                     const char *message)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (!member_is_over(&g->members[i]) && !g->members[i].changing)
+            end(l, &g->members[i], POD_STATE_FAILED, reason, message);
+}
+
+static void fail_job(struct look *l, const struct group *g,
+                     const struct member *cause)
+{
+    const struct pod_status *s = cause->pod->status;
+    char text[APPLIED_MESSAGE_MAX + 1];
+    (void)snprintf(text, sizeof text,
+                   "pod %s of the job has failed: %s%s%.300s; its Job makes no "
+                   "pod anew",
+                   cause->pod->name, *s->reason ? s->reason : "Failed",
+                   *s->message ? ": " : "", s->message);
+    end_rest(l, g, JOB_FAILED_WORD, text);
 }
 
 void look_tear_down(struct look *l, const struct group *g,
@@ -124,9 +156,7 @@ void look_tear_down(struct look *l, const struct group *g,
                    (int)cause->pod->demand.pair, cause->pod->namespace,
                    cause->pod->name, cause->place ? " on node " : "",
                    cause->place ? cause->place->node : "", why);
-    for (size_t i = 0; i < g->n; i++)
-        if (!member_is_over(&g->members[i]) && !g->members[i].changing)
-            end(l, &g->members[i], POD_STATE_FAILED, TORN_DOWN, text);
+    end_rest(l, g, TORN_DOWN, text);
 }
 
 /* The rest of a job whose end was cut short. */
@@ -138,12 +168,13 @@ static void finish_tearing(struct look *l, const struct group *g)
             torn = g->members[i].pod->end;
     for (size_t i = 0; i < g->n && torn; i++)
         if (g->members[i].place && !member_is_over(&g->members[i]))
-            end(l, &g->members[i], POD_STATE_FAILED, TORN_DOWN, torn->message);
+            end(l, &g->members[i], POD_STATE_FAILED, torn->reason,
+                torn->message);
 }
 
 static void end_finished(struct look *l, const struct group *g)
 {
-    const struct member *cause = NULL;
+    const struct member *cause = NULL, *failed = NULL;
     for (size_t i = 0; i < g->n; i++) {
         struct member *m = &g->members[i];
         const struct pod_status *s = m->pod->status;
@@ -157,16 +188,18 @@ static void end_finished(struct look *l, const struct group *g)
             s->message);
         if (!well && !cause && could_not_start(m))
             cause = m;
+        if (!well && !failed && is_of_job_object(m))
+            failed = m;
     }
-    if (g->size <= 1)
-        return;
-    if (cause) {
+    if (g->size > 1 && cause) {
         char why[APPLIED_MESSAGE_MAX + APPLIED_REASON_MAX + 4];
         const struct pod_status *s = cause->pod->status;
         (void)snprintf(why, sizeof why, "%s%s%s",
                        *s->reason ? s->reason : "it failed",
                        *s->message ? ": " : "", s->message);
         look_tear_down(l, g, cause, why);
+    } else if (failed) {
+        fail_job(l, g, failed);
     } else {
         finish_tearing(l, g);
     }

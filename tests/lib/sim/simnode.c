@@ -57,6 +57,7 @@ static struct simnode_pod *pod_open(struct simnode *n, const cJSON *item)
     p->exclusive = strstr(whole, "\"biga.dev/exclusive\":\"true\"") != NULL;
     p->fails = strstr(whole, "\"test/fails\"") != NULL;
     p->ends = strstr(whole, "\"test/ends\"") != NULL;
+    p->breaks = strstr(whole, "\"test/breaks\"") != NULL;
     cleanup_free char *env =
         cJSON_PrintUnformatted(cJSON_GetObjectItemCaseSensitive(item, "env"));
     (void)snprintf(p->env, sizeof p->env, "%s", env);
@@ -137,7 +138,7 @@ static enum pod_state next_state(const struct simnode *n,
             return p->state;
         return p->fails ? POD_STATE_FAILED : POD_STATE_RUNNING;
     case POD_STATE_RUNNING:
-        return p->ends ? POD_STATE_FAILED : POD_STATE_RUNNING;
+        return p->ends || p->breaks ? POD_STATE_FAILED : POD_STATE_RUNNING;
     default:
         return p->state;
     }
@@ -170,6 +171,7 @@ static void add_pod(const struct simnode_pod *p, struct str *out)
              p->state == POD_STATE_RUNNING && !p->stale ? "true" : "false",
              p->ran ? "true" : "false",
              failed && p->fails                          ? "ImageMissing"
+             : failed && p->breaks                       ? "Error"
              : failed                                    ? "Completed"
              : p->host && p->state == POD_STATE_CREATING ? "WaitsForPair"
                                                          : "",
@@ -177,9 +179,9 @@ static void add_pod(const struct simnode_pod *p, struct str *out)
     /* one that was not started has no exit code: the runtime lists it */
     if (!p->bare && (p->state == POD_STATE_RUNNING || failed))
         str_addf(out,
-                 "{\"name\":\"c\",\"state\":\"%s\",\"exitCode\":0,"
+                 "{\"name\":\"c\",\"state\":\"%s\",\"exitCode\":%d,"
                  "\"restarts\":0,\"reason\":\"\"}",
-                 failed ? "exited" : "running");
+                 failed ? "exited" : "running", failed && p->breaks ? 3 : 0);
     str_add(out, "]}");
 }
 

@@ -18,6 +18,7 @@ struct simnode_pod {
     bool host, stop, exclusive;
     bool fails;   /* it will not start */
     bool ends;    /* it will end well once it runs */
+    bool breaks;  /* it will fail once it runs */
     bool ran;     /* it has run */
     bool bare;    /* nothing is known of its containers */
     bool stale;   /* its card does not answer */

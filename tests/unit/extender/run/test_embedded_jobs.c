@@ -158,3 +158,72 @@ Test(embedded_jobs, are_found_by_their_state)
                          cases[i].job);
     }
 }
+
+/* --- Jobs of Kubernetes ----------------------------------------------------- */
+
+#define JOB(note)                                                              \
+    "{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"metadata\":{\"name\":"    \
+    "\"ring\",\"namespace\":\"ns\"},\"spec\":{\"completionMode\":\"Indexed\"," \
+    "\"completions\":2,\"parallelism\":2,\"template\":{\"metadata\":{"         \
+    "\"labels\":{\"biga.dev/role\":\"host\"},\"annotations\":{"                \
+    "\"biga.dev/buddy\":\"worker\"" note                                       \
+    "}},\"spec\":{\"restartPolicy\":\"Never\",\"containers\":[{\"name\":"      \
+    "\"c\",\"image\":\"i\"}]}}}}"                                              \
+    "{\"kind\":\"PodTemplate\",\"metadata\":{\"name\":\"worker\","             \
+    "\"namespace\":\"ns\"},\"template\":{\"spec\":{\"containers\":[{"          \
+    "\"name\":\"w\",\"image\":\"i\"}]}}}"
+
+static void post(const char *body)
+{
+    struct raw_reply reply = {0};
+    int status = world_call(simapp_server, SERVER_READ, "POST", "/v1/pods",
+                            (struct jtext){body, strlen(body), false}, &reply);
+    cr_assert_eq(status, 200, "%d: %s", status, str_text(&reply.body));
+    raw_reply_fini(&reply);
+}
+
+Test(embedded_jobs, a_job_of_kubernetes_runs_in_pairs_and_ends)
+{
+    post(JOB(""));
+    simapp_settle();
+    expect_job("Running", "", 2, 2);
+    cr_expect(strstr(simapp_find("ring-1")->env, "\"BIGA_JOB\":\"ring\""));
+    cleanup_with(json) cJSON *job = get("/v1/jobs/ns/ring");
+    cr_expect_eq(strlen(text_of(job, "submitted")), 20);
+    cr_expect_eq(strlen(text_of(job, "started")), 20);
+}
+
+Test(embedded_jobs, a_job_of_kubernetes_ends_with_its_pods)
+{
+    post(JOB(",\"biga.dev/size\":\"2\",\"test/ends\":\"1\""));
+    simapp_settle();
+    expect_job("Succeeded", "", 0, 0);
+    cleanup_with(json) cJSON *job = get("/v1/jobs/ns/ring");
+    cr_expect_eq(strlen(text_of(job, "ended")), 20);
+}
+
+Test(embedded_jobs, a_job_of_kubernetes_fails_whole)
+{
+    struct simapp_pod other = {.name = "h",
+                               .role = "host",
+                               .job = "ring",
+                               .notes = ",\"test/breaks\":\"1\""};
+    post(JOB(""));
+    simapp_settle();
+    expect_job("Running", "", 2, 2);
+    other.pair = 1; /* one of that job by its own label fails alone */
+    cr_assert_eq(simapp_apply(&other, 1), 0);
+    simapp_settle();
+    simapp_expect("h", POD_STATE_FAILED, "Error", "");
+    simapp_expect("ring-0", POD_STATE_RUNNING, "", "");
+    cr_assert_eq(simapp_delete("h"), 0);
+    cr_assert_eq(simapp_delete("ring-0"), 0);
+    cr_assert_eq(simapp_delete("ring-1"), 0);
+    simapp_settle();
+    post(JOB(",\"test/breaks\":\"1\""));
+    simapp_settle();
+    expect_job("Failed", "Error", 0, 0);
+    simapp_expect("ring-0-xpu", POD_STATE_FAILED, "JobFailed",
+                  "of the job has failed: Error");
+    cr_expect_eq(simapp_allocations(), 0);
+}
