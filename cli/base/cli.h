@@ -40,6 +40,11 @@ struct cli_settings {
     bool force;
     int64_t hosts, pairs;
     const char *scheduler_listen, *publish_listen, *read_listen;
+    /* run */
+    int64_t card_cores, card_memory_mib, gpus, nics;
+    const char *card, *cpus, *gpu_resource, *image, *xpu_image, *xpu_command;
+    const char *align, *prefer_align, *within, *prefer_within;
+    bool dry_run;
 };
 
 /* What -o says; those from JSON on are made of the server's JSON. */
@@ -58,6 +63,7 @@ struct cli {
     struct listing_seen *seen; /* of a list that is watched; NULL: it is not */
     long status;               /* of the server's last answer; 0: none came */
     const bool *given; /* of the settings: on the command line; NULL: none */
+    int n_behind;      /* arguments behind a "--"; -1: there is none */
     char *name;        /* of cli_qualify() */
     bool colours;
     struct str out; /* what goes to stdout when the verb is done */
