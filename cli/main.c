@@ -160,6 +160,15 @@ static bool asks_help(const struct conf_program *p, int argc, char **argv,
     return false;
 }
 
+/* How many arguments stand behind the "--"; -1: there is none. */
+static int count_behind(const struct conf_program *p, int argc, char **argv)
+{
+    int at = 1;
+    while (at < argc && strcmp(argv[at], "--") != 0)
+        at += argv[at][0] == '-' && takes_next(p, argv[at]) ? 2 : 1;
+    return at < argc ? argc - at - 1 : -1;
+}
+
 /* What a verb has for stdout; the exit code, of which what was not written
  * makes a failure. */
 static int print_out(const struct cli *c, int rc)
@@ -201,6 +210,7 @@ int main(int argc, char **argv)
     int about = argc;
     if (asks_help(&program, argc, argv, &about))
         return print_out(&c, verb_help(&c, about < argc, argv + about));
+    c.n_behind = count_behind(&program, argc, argv);
     int rc = conf_read(&program, argc, argv, &c.set, &first, &err);
     if (rc < 0)
         return cli_usage("%s", err.text);

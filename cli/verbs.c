@@ -48,6 +48,13 @@ const struct verb verbs[] = {
      1, verb_history, VERB_ASK VERB_FORM " namespace at", NAMED_NONE},
     {"simulate", "FILE", "where the pod in FILE (JSON; - is stdin) would go", 1,
      1, verb_simulate, VERB_ASK VERB_FORM " applied", NAMED_NONE},
+    {"run", "[[NAMESPACE/]NAME] [-- COMMAND…]",
+     "run a job of pairs: COMMAND in its host pods", 0, VERB_ARGS_MAX, verb_run,
+     VERB_ASK VERB_FORM
+     " namespace pairs image xpu-image xpu-command card card-cores "
+     "card-memory-mib gpus gpu-resource nics cpus align prefer-align within "
+     "prefer-within dry-run",
+     NAMED_NONE},
     {"apply", "FILE",
      "run the pods in FILE (YAML or JSON; - is stdin), with their files", 1, 1,
      verb_apply, VERB_ASK VERB_FORM, NAMED_NONE},

@@ -141,6 +141,16 @@ const struct verb_about verbs_about[] = {
      .examples = "biga simulate pod.json\n"
                  "kubectl get pod web -o json | biga simulate -",
      .see = "why apply"},
+    {.name = "run",
+     .group = GROUP_ACT,
+     .brief = "run a job of pairs in one line",
+     .kind = "",
+     .takes = "",
+     .examples =
+         "biga run ring -n 16 --gpus 1 --image solver:1 -- solver --steps 9\n"
+         "biga run -n 2 --image a:1 --xpu-image b:1   # with xPU pods\n"
+         "biga run -n 2 --image a:1 --dry-run | kubectl apply -f -",
+     .see = "apply jobs delete"},
     {.name = "apply",
      .group = GROUP_ACT,
      .brief = "run the pods in FILE",

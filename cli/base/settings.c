@@ -46,10 +46,10 @@ static const struct conf_setting settings[] = {
          "of each, as .cards.idle.",
          .otherwise = "", .metavar = "COLUMN"),
     TEXT("namespace", namespace,
-         "allocations, card, delete, events, exec, history, job, jobs, logs, "
-         "pods, ps, "
-         "release, rsh, why: the namespace of a NAME without one, otherwise "
-         "\"default\"; lists show only this namespace.",
+         "allocations, attach, card, cp, delete, events, exec, history, job, "
+         "jobs, logs, pods, port-forward, ps, release, rsh, run, wait, why: the "
+         "namespace of a NAME without one, otherwise \"default\"; lists show "
+         "only this namespace. run: -n N is --pairs N.",
          .letter = 'n', .otherwise = "", .metavar = "NAMESPACE"),
     FLAG("all-namespaces", all_namespaces,
          "Lists show all namespaces, whatever BIGA_NAMESPACE says.",
@@ -132,6 +132,47 @@ static const struct conf_setting settings[] = {
         .otherwise = "2700", .min = 1, .max = 21600, .metavar = "SECONDS"),
     FLAG("force", force,
          "card: flash: also while pods run on the card; they end with it."),
+    TEXT("image", image, "run: the image of the host pods.", .otherwise = "",
+         .metavar = "IMAGE"),
+    TEXT("xpu-image", xpu_image,
+         "run: the image of the xPU pods, one to each host pod. Default: no "
+         "xPU pods.",
+         .otherwise = "", .metavar = "IMAGE"),
+    TEXT("xpu-command", xpu_command,
+         "run: what the xPU pods run, by sh -c. Default: what their image "
+         "says.",
+         .otherwise = "", .metavar = "COMMAND"),
+    /* a text, for hooks have $BIGA_CARD */
+    TEXT("card", card, "run: cards of each pair, 1 to 16.", .otherwise = "1",
+         .metavar = "N"),
+    INT("card-cores", card_cores,
+        "run: cores that the xPU pod takes of each card. 0: not stated.",
+        .otherwise = "0", .min = 0, .max = 4096, .metavar = "N"),
+    INT("card-memory-mib", card_memory_mib,
+        "run: MiB that the xPU pod takes of each card. 0: not stated.",
+        .otherwise = "0", .min = 0, .max = 16777216, .metavar = "MIB"),
+    INT("gpus", gpus, "run: GPUs of each host pod.", .otherwise = "0", .min = 0,
+        .max = 16, .metavar = "N"),
+    TEXT("gpu-resource", gpu_resource, "run: what they are asked for by.",
+         .otherwise = "nvidia.com/gpu", .metavar = "NAME"),
+    INT("nics", nics, "run: compute NICs of each host pod.", .otherwise = "0",
+        .min = 0, .max = 16, .metavar = "N"),
+    TEXT("cpus", cpus, "run: CPUs of each host pod, such as 8 or 500m.",
+         .otherwise = "", .metavar = "CPUS"),
+    TEXT("align", align,
+         "run: the worst relation that will do: pix, pxb, phb, node, socket or "
+         "sys.",
+         .otherwise = "", .metavar = "RELATION"),
+    TEXT("prefer-align", prefer_align,
+         "run: the worst relation that is called aligned.", .otherwise = "",
+         .metavar = "RELATION"),
+    TEXT("within", within,
+         "run: the tier of the fabric that has to hold the job: leaf, spine …",
+         .otherwise = "", .metavar = "TIER"),
+    TEXT("prefer-within", prefer_within, "run: the tier that should hold it.",
+         .otherwise = "", .metavar = "TIER"),
+    FLAG("dry-run", dry_run,
+         "run: print the Job (YAML, or JSON with -o json), and run nothing."),
     FLAG("once", once,
          "demo: end when the result is shown; exit 0 when every pod was "
          "placed as well as it can be."),
@@ -142,7 +183,8 @@ static const struct conf_setting settings[] = {
     INT("hosts", hosts, "demo: how many hosts the fleet has.",
         .otherwise = "64", .min = 1, .max = 10000, .metavar = "N"),
     INT("pairs", pairs,
-        "demo: how many pairs of a host pod and an xPU pod the job has.",
+        "demo, run: how many pairs of a host pod and an xPU pod the job has; "
+        "for run 1, or -n N.",
         .otherwise = "16", .min = 1, .max = 4096, .metavar = "N"),
     TEXT("scheduler-listen", scheduler_listen,
          "demo: where the extender answers kube-scheduler; "

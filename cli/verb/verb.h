@@ -41,6 +41,7 @@ verb_f verb_apply, verb_delete, verb_release, verb_trust; /* apply.c */
 verb_f verb_ps;                                           /* ps.c */
 verb_f verb_events;                                       /* events.c */
 verb_f verb_history;                                      /* history.c */
+verb_f verb_run;                                          /* run.c */
 verb_f verb_replay;                                       /* replay.c */
 verb_f verb_card, verb_pods;                              /* host_pods.c */
 verb_f verb_logs, verb_exec;                              /* logs.c */
