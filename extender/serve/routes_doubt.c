@@ -1,5 +1,3 @@
-#include "extender/serve/routes_doubt.h"
-
 #include <errno.h>
 #include <stdlib.h>
 

@@ -43,6 +43,11 @@ void on_job_maps(struct httpd_request *rq, void *ctx);
 void on_pending(struct httpd_request *rq, void *ctx); /* GET /v1/pending */
 void on_metrics(struct httpd_request *rq, void *ctx); /* GET /metrics */
 void on_policy(struct httpd_request *rq, void *ctx);  /* GET /v1/policy */
+/* POST /v1/simulate. */
+void handle_simulate(struct httpd_request *rq, void *ctx);
+/* After damage to the state, an operator says that it is known again what runs
+ * on a node, or on all: DELETE /v1/doubt[/NODE]. */
+void handle_trust(struct httpd_request *rq, void *ctx);
 /* What was: GET /v1/events, /v1/history/KIND/…, /v1/topology?at= */
 void on_events(struct httpd_request *rq, void *ctx);
 void on_history(struct httpd_request *rq, void *ctx);

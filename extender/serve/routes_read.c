@@ -1,5 +1,4 @@
 #include "extender/serve/routes_read.h"
-#include "extender/serve/routes_doubt.h"
 
 #include <string.h>
 

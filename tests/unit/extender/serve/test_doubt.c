@@ -1,6 +1,6 @@
 /* After the state was found damaged nothing is given to a node before it has
  * told what runs there, or somebody says that all is known. */
-#include "extender/serve/routes_doubt.h"
+#include "extender/serve/routes_private.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
