@@ -4,6 +4,8 @@
 
 #include "extender/judge/alignment.h"
 #include "extender/judge/why.h"
+#include "extender/pods/applied_status.h"
+#include "extender/pods/pod_documents.h"
 #include "extender/serve/app.h"
 #include "extender/serve/routes_ask.h"
 #include "extender/serve/routes_private.h"
@@ -161,7 +163,8 @@ static int simulate_list(struct simulation *sim, struct jscan *s,
 enum shape_of_body { BODY_POD, BODY_ARGS, BODY_LIST, BODY_ARRAY, BODY_BAD };
 
 /* What a simulation is asked with: a Pod, a List of Pods, an array of Pods,
- * or the scheduler's own ExtenderArgs. Leaves `at` on the array of a list. */
+ * the scheduler's own ExtenderArgs, or what Pods are made of
+ * (pod_documents.h). Leaves `at` on the array of a list. */
 static enum shape_of_body body_shape(const char *body, size_t size,
                                      struct jscan *at, struct error *err)
 {
@@ -206,23 +209,47 @@ static int simulate_verbs(struct simulation *sim,
     return r;
 }
 
+static int simulate_pods(struct simulation *sim,
+                         const struct snapshot *snapshot, struct jscan *s,
+                         bool one, struct error *err)
+{
+    jwrite_object(sim->out, NULL);
+    jwrite_uint(sim->out, "snapshot", snapshot->number);
+    jwrite_array(sim->out, "results");
+    int r = one ? simulate_pod(sim, s, err) : simulate_list(sim, s, err);
+    str_add(sim->out, "]}");
+    return r;
+}
+
+/* The Pods that would be made of it. */
+static int simulate_documents(struct simulation *sim,
+                              const struct snapshot *snapshot, const char *body,
+                              size_t size, struct error *err)
+{
+    cleanup_str struct str pods = STR_INIT(APPLIED_MADE_MAX);
+    struct jscan s;
+    int r = pod_documents_make(body, size, &sim->app->demand, SIMULATE_PODS_MAX,
+                               &pods, err);
+    jscan_init(&s, str_text(&pods), pods.size);
+    return r < 0 ? r : simulate_pods(sim, snapshot, &s, false, err);
+}
+
 static int simulate(struct simulation *sim, const struct snapshot *snapshot,
                     const char *body, size_t size, struct error *err)
 {
     struct jscan s;
+    struct error ignored;
     jscan_init(&s, body, size);
-    enum shape_of_body shape = body_shape(body, size, &s, err);
-    if (shape == BODY_BAD)
-        return -EINVAL;
+    bool made = pod_documents_need_making(body, size);
+    enum shape_of_body shape = body_shape(body, size, &s,
+                                          made ? &ignored : err);
     if (shape == BODY_ARGS)
         return simulate_verbs(sim, snapshot, body, size, err);
-    jwrite_object(sim->out, NULL);
-    jwrite_uint(sim->out, "snapshot", snapshot->number);
-    jwrite_array(sim->out, "results");
-    int r = shape == BODY_POD ? simulate_pod(sim, &s, err)
-                              : simulate_list(sim, &s, err);
-    str_add(sim->out, "]}");
-    return r;
+    if (made)
+        return simulate_documents(sim, snapshot, body, size, err);
+    if (shape == BODY_BAD)
+        return -EINVAL;
+    return simulate_pods(sim, snapshot, &s, shape == BODY_POD, err);
 }
 
 /* The query parameter `applied`; false, and answered, when it is wrong. */
