@@ -308,6 +308,9 @@ static int make_buddy(struct applying *x, const struct applied_pod *host,
     if (e < 0)
         return e;
     cJSON *metadata = cJSON_GetObjectItemCaseSensitive(json, "metadata");
+    if (job_object_made(host->json)) /* so is its buddy */
+        set_text(cJSON_GetObjectItemCaseSensitive(metadata, "labels"),
+                 JOB_OBJECT_LABEL, host->demand.job);
     /* no owner is needed: the pod ends with its host pod, as its pair.  And
      * without the owner's uid the same pod applied again is unchanged. */
     cJSON_DeleteItemFromObjectCaseSensitive(metadata, "ownerReferences");

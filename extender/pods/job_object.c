@@ -310,6 +310,12 @@ static cJSON *make_pod(const struct job *job, int64_t i)
     return pod;
 }
 
+/* Within a text of its the quotes would be escaped. */
+bool job_object_made(const char *pod)
+{
+    return strstr(pod, "\"" JOB_OBJECT_LABEL "\":") != NULL;
+}
+
 int job_object_each(const cJSON *json, job_object_f *visit, void *arg,
                     struct error *err)
 {

@@ -10,8 +10,10 @@
 
 enum { JOB_OBJECT_PODS_MAX = 4096 };
 
-/* Label of all Pods of a Job. */
+/* Label of all Pods of a Job, with its name, and of their buddies. */
 #define JOB_OBJECT_LABEL "batch.kubernetes.io/job-name"
+/* Does a pod that was applied, as JSON, come of one? */
+bool job_object_made(const char *pod);
 
 /* Takes the pod over; not 0 ends it. */
 typedef int job_object_f(void *arg, cJSON *pod);

@@ -120,8 +120,7 @@ static bool is_torn_down(const struct member *m)
 /* Of a Job of Kubernetes, which fails with the first of its pods. */
 static bool is_of_job_object(const struct member *m)
 {
-    return m->pod->demand.role == ROLE_HOST &&
-           strstr(m->pod->json, "\"" JOB_OBJECT_LABEL "\":");
+    return m->pod->demand.role == ROLE_HOST && job_object_made(m->pod->json);
 }
 
 static void end_rest(struct look *l, const struct group *g, const char *reason,

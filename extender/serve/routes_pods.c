@@ -5,6 +5,7 @@
 
 #include "extender/pods/applied_apply.h"
 #include "extender/pods/applied_view.h"
+#include "extender/pods/job_object.h"
 #include "extender/pods/pod_files.h"
 #include "extender/run/embedded.h"
 #include "extender/serve/app.h"
@@ -85,6 +86,8 @@ static void write_results(const struct change *c, const struct pod_set *set,
             write_result(x, x->config->namespace, x->config->name, out);
         if (x->pod)
             jwrite_text(out, "uid", x->result_uid);
+        if (x->pod && job_object_made(x->pod->json))
+            jwrite_text(out, "madeBy", x->pod->demand.job);
         add_warning(set, x, out);
         jwrite_end_object(out);
     }
