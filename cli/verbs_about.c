@@ -138,7 +138,7 @@ const struct verb_about verbs_about[] = {
      .brief = "where the pod in FILE would go",
      .kind = "",
      .takes = "file",
-     .examples = "biga simulate pod.json\n"
+     .examples = "biga simulate deploy/examples/job.yaml\n"
                  "kubectl get pod web -o json | biga simulate -",
      .see = "why apply"},
     {.name = "run",

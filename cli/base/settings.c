@@ -49,7 +49,7 @@ static const struct conf_setting settings[] = {
          "allocations, attach, card, cp, delete, events, exec, history, job, "
          "jobs, logs, pods, port-forward, ps, release, rsh, run, wait, why: the "
          "namespace of a NAME without one, otherwise \"default\"; lists show "
-         "only this namespace. run: -n N is --pairs N.",
+         "only this namespace. run: -n N is how many pairs.",
          .letter = 'n', .otherwise = "", .metavar = "NAMESPACE"),
     FLAG("all-namespaces", all_namespaces,
          "Lists show all namespaces, whatever BIGA_NAMESPACE says.",

@@ -2,56 +2,36 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/base/documents.h"
 #include "cli/base/say.h"
 #include "cli/verb/verb.h"
-#include "lib/base/jscan.h"
 #include "lib/base/mem.h"
-#include "lib/io/yaml.h"
-
-enum { FILE_MAX = 16 << 20 };
 
 /* --- apply ---------------------------------------------------------------- */
 
-static int add_document(void *ctx, cJSON *json)
+/* Of one Job, and the same became of both. */
+static bool is_alike(const cJSON *a, const cJSON *b)
 {
-    cleanup_free char *text = cJSON_PrintUnformatted(json);
-    cJSON_Delete(json);
-    str_add(ctx, text);
-    str_add_c(ctx, '\n');
-    return 0;
-}
-
-/* Documents of JSON go as they are, for the server names what is wrong in
- * them by line; all else is YAML. */
-static bool is_json(const struct str *text)
-{
-    const char *p = str_text(text);
-    struct jscan s;
-    jscan_init(&s, p, text->size);
-    while (s.p < s.end) {
-        s.p += strspn(s.p, " \t\r\n");
-        if (s.p == s.end)
-            break;
-        if (*s.p != '{' || !jscan_skip(&s))
+    static const char *const members[] = {"madeBy", "namespace", "result"};
+    for (size_t i = 0; i < ARRAY_LEN(members); i++)
+        if (strcmp(json_text(a, members[i]), json_text(b, members[i])) != 0)
             return false;
-    }
     return true;
 }
 
-static int as_json(const char *name, const struct str *text,
-                   struct str *ret_body)
+/* All of its pods that fared alike, in one line. */
+static void say_job(struct cli *c, const cJSON *items, const cJSON *first)
 {
-    struct error err = {0};
-    if (is_json(text)) {
-        str_add_n(ret_body, str_text(text), text->size);
-        return 0;
+    const cJSON *x;
+    unsigned n = 0;
+    cJSON_ArrayForEach(x, items)
+    {
+        if (is_alike(x, first) && n++ == 0 && x != first)
+            return; /* it was said with that one */
     }
-    if (text->size > YAML_SIZE_MAX)
-        return cli_fail("%s: larger than %d MiB, which is too much for YAML",
-                        name, YAML_SIZE_MAX >> 20);
-    if (yaml_each(str_text(text), text->size, add_document, ret_body, &err) < 0)
-        return cli_fail("%s: %s", name, err.text);
-    return 0;
+    cli_line(c, "Job %s/%s %s: %u pod%s", json_text(first, "namespace"),
+             json_text(first, "madeBy"), json_text(first, "result"), n,
+             n == 1 ? "" : "s");
 }
 
 static void say_applied(struct cli *c, const cJSON *items)
@@ -60,6 +40,10 @@ static void say_applied(struct cli *c, const cJSON *items)
     cJSON_ArrayForEach(x, items)
     {
         const char *warning = json_text(x, "warning");
+        if (*json_text(x, "madeBy"))
+            say_job(c, items, x);
+        if (*json_text(x, "madeBy") && !*warning)
+            continue;
         cli_line(c, "%s %s/%s %s%s%s", json_text(x, "kind"),
                  json_text(x, "namespace"), json_text(x, "name"),
                  json_text(x, "result"),
@@ -69,14 +53,10 @@ static void say_applied(struct cli *c, const cJSON *items)
 
 int verb_apply(struct cli *c, int argc, char **argv)
 {
-    cleanup_str struct str text = STR_INIT(FILE_MAX), body = STR_INIT(FILE_MAX);
+    cleanup_str struct str body = STR_INIT(DOCUMENTS_MAX);
     cleanup_with(json) cJSON *json = NULL;
     (void)argc;
-    int rc = cli_read_input(argv[0], &text);
-    if (rc == 0)
-        rc = as_json(argv[0], &text, &body);
-    if (rc == 0 && body.size == 0)
-        rc = cli_fail("%s: has no document", argv[0]);
+    int rc = documents_read(argv[0], &body);
     if (rc == 0)
         rc = cli_post(c, "/v1/pods", &body, &json);
     if (rc == 0 && json)

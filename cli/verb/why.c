@@ -1,11 +1,10 @@
 /* biga why, biga simulate */
 #include <string.h>
 
+#include "cli/base/documents.h"
 #include "cli/base/say.h"
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
-
-enum { FILE_MAX = 16 << 20 };
 
 static void say_pod(struct cli *c, const cJSON *answer)
 {
@@ -130,12 +129,12 @@ int verb_why(struct cli *c, int argc, char **argv)
 
 int verb_simulate(struct cli *c, int argc, char **argv)
 {
-    cleanup_str struct str body = STR_INIT(FILE_MAX);
+    cleanup_str struct str body = STR_INIT(DOCUMENTS_MAX);
     cleanup_with(json) cJSON *json = NULL;
     const cJSON *x, *results;
     size_t n = 0;
     (void)argc;
-    int rc = cli_read_input(argv[0], &body);
+    int rc = documents_read(argv[0], &body);
     if (!rc)
         rc = cli_post(
             c, c->set.applied ? "/v1/simulate?applied=true" : "/v1/simulate",

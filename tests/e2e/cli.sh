@@ -73,7 +73,7 @@ all=$("$biga" --print-docs markdown | sed -n 's/^| `--\([a-z-]*\)`.*/\1/p')
 value() {
     case $1 in
     json | all-namespaces | watch | hostfile | pod-hostfile | dpu-hostfile | rankfile | ucx | nccl | urom | dot | svg | \
-        follow | once | applied | force) ;;
+        follow | once | applied | force | dry-run | wait | rm) ;;
     output) echo "=yaml" ;;
     *) echo "=1" ;;
     esac
