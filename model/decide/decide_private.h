@@ -4,6 +4,16 @@
 
 #include "model/decide/decide.h"
 
+enum {
+    /* the widths of a cost's levels; together 32 bits */
+    COST_RELATION_BITS = 3, /* highest */
+    COST_SPREAD_BITS = 10,  /* at most 120 pairs * SYS: never cut */
+    COST_DAMAGE_BITS = 6,
+    COST_IDLE_BITS = 4,
+    COST_CORES_BITS = 9, /* stored plus one, so that no cost is 0 */
+    COST_NICS_BITS = 3,  /* of those of the cores, when NICs are asked */
+};
+
 /* What each card must have free: what was stated, or one core and one MiB
  * when nothing was. */
 struct card_need {
