@@ -104,9 +104,31 @@ static void say_nearest(struct cli *c, const cJSON *list)
     cli_write_section(c, &t);
 }
 
+/* Where a pod that has its place would go else. */
+static void say_runners_up(struct cli *c, const cJSON *list)
+{
+    static const struct table_column columns[] = {
+        {"NEXT BEST", false},
+        {"RELATION", false},
+        {"WHAT DIFFERS", false},
+    };
+    cleanup_table struct table t;
+    const cJSON *x;
+    table_init_columns(&t, columns, ARRAY_LEN(columns));
+    cJSON_ArrayForEach(x, list)
+    {
+        const char *relation = json_text(x, "relation");
+        table_add(&t, json_text(x, "node"));
+        table_add_style(&t, relation_style(relation), relation);
+        table_add(&t, json_text(x, "differs"));
+    }
+    cli_write_section(c, &t);
+}
+
 static void say(struct cli *c, const cJSON *answer)
 {
     say_pod(c, answer);
+    say_runners_up(c, json_list(answer, "runnersUp"));
     say_best(c, json_list(answer, "best"));
     say_reasons(c, json_list(answer, "reasons"));
     say_nearest(c, json_list(answer, "nearest"));

@@ -5,6 +5,7 @@
 
 #include "extender/achieved/achieved.h"
 #include "extender/judge/alignment.h"
+#include "extender/judge/runners_up.h"
 #include "extender/judge/why.h"
 #include "extender/pods/pending_demands.h"
 #include "extender/serve/app.h"
@@ -55,11 +56,13 @@ static void why_achieved(const struct app *app, const struct snapshot *s,
 }
 
 static void why_allocated(struct httpd_request *rq, const struct app *app,
-                          const struct snapshot *snapshot,
-                          const struct allocation *a)
+                          struct snapshot *snapshot, const struct allocation *a)
 {
     struct str *out = httpd_reply(rq);
     cleanup_str struct str text = STR_INIT(8192);
+    struct runners_up runners = {.decided_by = ""};
+    if (!a->held)
+        runners_up_find(snapshot, a, &runners);
     str_addf(&text, "on node %s, card", a->node);
     for (unsigned i = 0; i < a->n_cards; i++)
         str_addf(&text, " %s", a->cards[i]);
@@ -72,6 +75,7 @@ static void why_allocated(struct httpd_request *rq, const struct app *app,
         unknown_keys_write_line(app, &a->demand, out);
         str_addf(out, "pod %s/%s is allocated %s\n", a->demand.namespace,
                  a->demand.name, str_text(&text));
+        runners_up_tell(&runners, out);
         return;
     }
     unknown_keys_write_pod(app, &a->demand, out);
@@ -79,6 +83,7 @@ static void why_allocated(struct httpd_request *rq, const struct app *app,
     jwrite_text(out, "summary", str_text(&text));
     jwrite_key(out, "allocation");
     view_allocation(snapshot, app->achieved, a, out);
+    runners_up_write(&runners, out);
     jwrite_end_object(out);
 }
 
@@ -197,7 +202,7 @@ static size_t first_bound(const struct allocation *const *members, size_t n)
 
 /* By what the source of pods says. */
 static void why_account(struct httpd_request *rq, struct app *app,
-                        const struct snapshot *snapshot,
+                        struct snapshot *snapshot,
                         const struct pod_account *account)
 {
     if (account->place)
@@ -212,7 +217,7 @@ static void why_account(struct httpd_request *rq, struct app *app,
 
 /* By a pod of the job that has no place yet, if one is known. */
 static bool why_job(struct httpd_request *rq, struct app *app,
-                    const struct snapshot *snapshot, const char *namespace,
+                    struct snapshot *snapshot, const char *namespace,
                     const char *job)
 {
     struct demand demand;
@@ -239,7 +244,7 @@ static bool why_job(struct httpd_request *rq, struct app *app,
 }
 
 static bool why_source(struct httpd_request *rq, struct app *app,
-                       const struct snapshot *snapshot, const char *namespace,
+                       struct snapshot *snapshot, const char *namespace,
                        const char *name)
 {
     struct pod_account account = {.text = STR_INIT(4096)};
@@ -252,7 +257,7 @@ static bool why_source(struct httpd_request *rq, struct app *app,
 }
 
 static void why_pod(struct httpd_request *rq, struct app *app,
-                    const struct snapshot *snapshot, const char *namespace,
+                    struct snapshot *snapshot, const char *namespace,
                     const char *name)
 {
     struct demand demand;
