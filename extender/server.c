@@ -15,6 +15,8 @@
 #include "extender/relay/relay.h"
 #include "extender/run/embedded.h"
 #include "extender/serve/app.h"
+#include "extender/serve/changes.h"
+#include "extender/serve/query.h"
 #include "extender/serve/routes_ask.h"
 #include "extender/serve/routes_cluster.h"
 #include "extender/serve/routes_nodes.h"
@@ -361,6 +363,11 @@ static int start_history(struct server *s, const struct server_config *config,
     return history_start(&c, &s->app.history, err);
 }
 
+static uint64_t version_now(void *ctx)
+{
+    return query_version(ctx);
+}
+
 int server_start(const struct server_config *config, struct server **ret,
                  struct error *err)
 {
@@ -416,6 +423,8 @@ int server_start(const struct server_config *config, struct server **ret,
     if (r == 0)
         r = start_achieved(s, err);
     if (r == 0)
+        r = changes_start(version_now, &s->app, &s->app.changes, err);
+    if (r == 0)
         r = start_listeners(s, config, connections, err);
     if (r == 0)
         r = start_reload(s, err);
@@ -434,10 +443,12 @@ void server_stop(struct server *s)
     access_quiesce(s->app.listener.access);
     embedded_quiesce(s->embedded);
     relay_quiesce(s->app.relay);
+    changes_quiesce(s->app.changes);
     /* the writer outlives the listeners: it answers what waits for it */
     for (size_t i = SERVER_LISTENERS; i-- > 0;)
         httpd_stop(s->listeners[i]);
     relay_stop(s->app.relay);
+    changes_stop(s->app.changes);
     reload_stop(s->reload);
     history_stop(s->app.history);
     achieved_watch_stop(s->achieved);

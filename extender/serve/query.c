@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "extender/serve/app.h"
+#include "lib/base/mem.h"
 
 bool query_limit(struct httpd_request *rq, size_t max, size_t *ret_limit)
 {
@@ -88,6 +89,14 @@ bool query_is_current(struct httpd_request *rq, const struct app *app,
     return query_has_version(rq, app, snapshot->number,
                              pod_source_ask(&app->source, version) +
                                  achieved_book_version(app->achieved));
+}
+
+uint64_t query_version(const struct app *app)
+{
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    return s->number + pod_source_ask(&app->source, version) +
+           pod_source_ask(&app->source, pods_version) +
+           achieved_book_version(app->achieved);
 }
 
 bool query_is_after(const char *namespace, const char *name, const char *token)

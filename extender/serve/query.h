@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "extender/state/snapshot.h"
 #include "lib/http/httpd.h"
@@ -34,6 +35,9 @@ bool query_has_version(struct httpd_request *rq, const struct app *app,
 /* The same with the version that the source of pods has now. */
 bool query_is_current(struct httpd_request *rq, const struct app *app,
                       const struct snapshot *snapshot);
+/* The version of all that is shown: it grows with each change, and begins
+ * anew after a start. */
+uint64_t query_version(const struct app *app);
 /* Does NAMESPACE/NAME stand behind a continue token of that form? */
 bool query_is_after(const char *namespace, const char *name, const char *token);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "extender/serve/app.h"
+#include "extender/serve/changes.h"
 #include "extender/serve/page.h"
 #include "extender/serve/query.h"
 #include "extender/serve/routes_private.h"
@@ -429,8 +430,16 @@ static void on_page(struct httpd_request *rq, void *ctx)
     httpd_set_header(rq, "X-Content-Type-Options", "nosniff");
 }
 
+static void on_changes(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    if (httpd_query_only(rq, no_params))
+        changes_follow(app->changes, rq);
+}
+
 const struct httpd_route read_routes[] = {
     {HTTPD_GET, "/", on_page, 0, "page"},
+    {HTTPD_GET, "/v1/changes", on_changes, 0, "changes"},
     {HTTPD_GET, "/v1/nodes", on_nodes, 0, "nodes"},
     {HTTPD_GET, "/v1/nodes/:", on_node, 0, "node"},
     {HTTPD_GET, "/v1/cards", on_cards, 0, "cards"},
