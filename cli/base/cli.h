@@ -36,7 +36,9 @@ struct cli_settings {
     bool follow;
     int64_t limit_bytes, exec_timeout;
     const char *bfb, *sha256, *expect;
-    int64_t timeout;
+    const char *timeout; /* see settings_seconds() */
+    const char *wait_for;
+    bool wait, rm;
     bool force;
     int64_t hosts, pairs;
     const char *scheduler_listen, *publish_listen, *read_listen;
@@ -77,6 +79,9 @@ typedef int verb_f(struct cli *c, int argc, char **argv);
  * `c->out` and `*ret_json` stays NULL: the verb is then done.  Otherwise an
  * exit code, after saying on stderr what is wrong and what to do. */
 int cli_get(struct cli *c, const char *path, cJSON **ret_json);
+/* The same, but that the server knows of nothing there (404) is 0, too, with
+ * `*ret_json` NULL. */
+int cli_get_known(struct cli *c, const char *path, cJSON **ret_json);
 /* The answer's own bytes, whatever they are, go to `c->out`. */
 int cli_get_text(struct cli *c, const char *path);
 int cli_post(struct cli *c, const char *path, const struct str *body,

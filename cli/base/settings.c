@@ -1,7 +1,9 @@
 #include "cli/base/settings.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/say.h"
 #include "lib/base/mem.h"
 
 #define SETTING(kind, word, member, text, ...)                           \
@@ -128,8 +130,18 @@ static const struct conf_setting settings[] = {
          "card: flash: the version that is to boot then. Default: the name of "
          "the image without .bfb.",
          .otherwise = "", .metavar = "TEXT"),
-    INT("timeout", timeout, "card: flash: how long it may take.",
-        .otherwise = "2700", .min = 1, .max = 21600, .metavar = "SECONDS"),
+    TEXT(
+        "timeout", timeout,
+        "card, delete, run, wait: how long it may take, in seconds, or as 90s, "
+        "5m, 2h. Default: 45m for card flash, as long as it takes for others.",
+        .otherwise = "", .metavar = "TIME"),
+    TEXT(
+        "for", wait_for,
+        "wait: the state to wait for: placed, running, ready, done or deleted.",
+        .otherwise = "done", .metavar = "STATE"),
+    FLAG("wait", wait,
+         "delete, run: until what is deleted is gone, or what runs has ended."),
+    FLAG("rm", rm, "run: wait until the job has ended, then delete it."),
     FLAG("force", force,
          "card: flash: also while pods run on the card; they end with it."),
     TEXT("image", image, "run: the image of the host pods.", .otherwise = "",
@@ -249,4 +261,29 @@ bool cli_is_given(const struct cli *c, const char *name)
         if (strcmp(all[i].name, name) == 0)
             return c->given[i];
     return false;
+}
+
+int settings_seconds(const struct cli *c, const char *what, int64_t otherwise,
+                     int64_t max, int64_t *ret_seconds)
+{
+    static const struct {
+        const char *unit;
+        int64_t seconds;
+    } units[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}};
+    const char *text = c->set.timeout ? c->set.timeout : "";
+    size_t digits = strspn(text, "0123456789");
+    *ret_seconds = otherwise;
+    if (!*text)
+        return 0;
+    for (size_t i = 0; digits > 0 && digits < 10 && i < ARRAY_LEN(units); i++) {
+        int64_t n = strtoll(text, NULL, 10) * units[i].seconds;
+        if (strcmp(text + digits, units[i].unit) == 0 && n >= 1 && n <= max) {
+            *ret_seconds = n;
+            return 0;
+        }
+    }
+    return cli_usage(
+        "%s: --timeout: is \"%s\", must be 1 to %lld seconds, or as "
+        "90s, 5m, 2h",
+        what, text, (long long)max);
 }

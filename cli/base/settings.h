@@ -27,6 +27,11 @@ const struct conf_setting *cli_settings_table(size_t *ret_n);
 /* Was `name` given on the command line? */
 bool cli_is_given(const struct cli *c, const char *name);
 
+/* --timeout in seconds: "90", "90s", "5m" or "2h", up to `max`; `otherwise` when
+ * it is not given.  0, or CLI_USAGE, after saying so of `what`. */
+int settings_seconds(const struct cli *c, const char *what, int64_t otherwise,
+                     int64_t max, int64_t *ret_seconds);
+
 /* Is a setting among those, as in a verb's options? */
 bool options_have(const char *options, const char *name);
 /* 0 when nothing else was given on the command line; else CLI_USAGE, after

@@ -6,12 +6,15 @@
 
 #include "cli/base/host_socket.h"
 #include "cli/base/say.h"
+#include "cli/base/settings.h"
 #include "cli/verb/card.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 #include "lib/base/text.h"
 
 enum {
+    TIMEOUT_S = 2700,
+    TIMEOUT_MAX_S = 21600,
     LOOK_MS = 500,
     SILENT_MAX = 60, /* looks without an answer: the advertiser may be being
                       * replaced */
@@ -19,6 +22,9 @@ enum {
 
 static int body_of(const struct cli *c, struct str *body)
 {
+    int64_t seconds;
+    if (settings_seconds(c, "card flash", TIMEOUT_S, TIMEOUT_MAX_S, &seconds))
+        return CLI_USAGE;
     char *bfb = realpath(c->set.bfb, NULL);
     if (!bfb)
         return cli_fail("--bfb %s: %s", c->set.bfb, strerror(errno));
@@ -26,7 +32,7 @@ static int body_of(const struct cli *c, struct str *body)
     jwrite_text(body, "bfb", bfb);
     jwrite_text(body, "sha256", c->set.sha256);
     jwrite_text(body, "version", c->set.expect);
-    jwrite_int(body, "timeout", c->set.timeout);
+    jwrite_int(body, "timeout", seconds);
     jwrite_bool(body, "force", c->set.force);
     jwrite_end_object(body);
     free(bfb);
