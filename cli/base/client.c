@@ -130,9 +130,16 @@ int cli_connect(const struct cli *c, unsigned timeout_ms,
     return r;
 }
 
-static int ask(struct cli *c, const char *method, const char *path,
-               const struct str *body, cJSON **ret_json)
+/* What is asked of the server. */
+struct asking {
+    const char *method, *path;
+    const struct str *body; /* NULL: none */
+    bool may_lack;          /* 404 is an answer: there is nothing */
+};
+
+static int ask(struct cli *c, const struct asking *a, cJSON **ret_json)
 {
+    const struct str *body = a->body;
     cleanup_with(http_client) struct http_client *http = NULL;
     struct http_answer answer = {.body = STR_INIT(STR_MAX_DEFAULT)};
     struct error err = {0};
@@ -140,9 +147,11 @@ static int ask(struct cli *c, const char *method, const char *path,
         return cli_usage("%s", err.text);
     int rc;
     c->status = 0;
-    if (http_call(http, method, path, body ? str_text(body) : NULL,
+    if (http_call(http, a->method, a->path, body ? str_text(body) : NULL,
                   body ? body->size : 0, NULL, &answer, &err))
         rc = complain_unreachable(c, &err);
+    else if (a->may_lack && answer.status == 404)
+        rc = 0;
     else
         rc = understand(c, &answer, ret_json);
     c->status = answer.status;
@@ -175,23 +184,28 @@ int cli_peek(struct cli *c, const char *path, unsigned timeout_ms,
 
 int cli_get(struct cli *c, const char *path, cJSON **ret_json)
 {
-    return ask(c, "GET", path, NULL, ret_json);
+    return ask(c, &(struct asking){"GET", path, NULL, false}, ret_json);
+}
+
+int cli_get_known(struct cli *c, const char *path, cJSON **ret_json)
+{
+    return ask(c, &(struct asking){"GET", path, NULL, true}, ret_json);
 }
 
 int cli_get_text(struct cli *c, const char *path)
 {
-    return ask(c, "GET", path, NULL, NULL);
+    return ask(c, &(struct asking){"GET", path, NULL, false}, NULL);
 }
 
 int cli_post(struct cli *c, const char *path, const struct str *body,
              cJSON **ret_json)
 {
-    return ask(c, "POST", path, body, ret_json);
+    return ask(c, &(struct asking){"POST", path, body, false}, ret_json);
 }
 
 int cli_delete(struct cli *c, const char *path, cJSON **ret_json)
 {
-    return ask(c, "DELETE", path, NULL, ret_json);
+    return ask(c, &(struct asking){"DELETE", path, NULL, false}, ret_json);
 }
 
 int cli_read_input(const char *name, struct str *ret_text)

@@ -67,6 +67,14 @@ int listing_choose(struct cli *c, cJSON *list)
     return 0;
 }
 
+int listing_choose(struct cli *c, cJSON *answer)
+{
+    cJSON *list = cJSON_GetObjectItemCaseSensitive(answer, "items");
+    return cJSON_IsArray(list)
+               ? choose(c, list)
+               : cli_fail("the server's answer has no list \"items\"");
+}
+
 /* --- in which order --------------------------------------------------------- */
 
 struct row {

@@ -48,6 +48,8 @@ int listing_show(struct cli *c, cJSON *answer, const struct listing *l);
 
 /* What --selector does not choose goes.  A CLI_USAGE when it is none. */
 int listing_choose(struct cli *c, cJSON *list);
+/* The same of the list "items" of an answer. */
+int listing_choose_items(struct cli *c, cJSON *answer);
 /* More rows of a list, beneath those that were written before; `widths` is a
  * zeroed table at first, to be ended. */
 void listing_more(struct cli *c, const cJSON *list, const struct listing *l,

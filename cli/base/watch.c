@@ -29,10 +29,15 @@ struct watching {
 /* Of signals; one watch at a time. */
 static atomic_bool stop;
 
+void watch_stop(void)
+{
+    atomic_store(&stop, true);
+}
+
 static void on_signal(int signal)
 {
     (void)signal;
-    atomic_store(&stop, true);
+    watch_stop();
 }
 
 /* The first ends us well, the second as ever.  Calls that wait are

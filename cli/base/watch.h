@@ -14,6 +14,8 @@ typedef int watch_f(struct cli *c, void *ctx);
  * after a signal; else the exit code of what cannot be helped by trying
  * again. */
 int watch_run(struct cli *c, watch_f *again, void *ctx);
+/* End it as a signal does; also in a handler of one. */
+void watch_stop(void);
 
 /* The same of what another stream of events says, each once. */
 struct watch_stream {
