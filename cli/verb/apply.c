@@ -5,6 +5,7 @@
 #include "cli/base/documents.h"
 #include "cli/base/say.h"
 #include "cli/verb/verb.h"
+#include "cli/verb/wait.h"
 #include "lib/base/mem.h"
 
 /* --- apply ---------------------------------------------------------------- */
@@ -85,8 +86,7 @@ static int delete_one(struct cli *c, const char *what, const char *namespace,
     return rc;
 }
 
-/* All pods of a job. */
-static int delete_job(struct cli *c, const char *namespace, const char *job)
+int delete_job(struct cli *c, const char *namespace, const char *job)
 {
     cleanup_str struct str path = STR_INIT(4096);
     cleanup_with(json) cJSON *json = NULL;
@@ -118,6 +118,17 @@ static int delete_job(struct cli *c, const char *namespace, const char *job)
     return rc;
 }
 
+/* Until it is gone. */
+static int wait_gone(struct cli *c, bool job, const char *namespace,
+                     const char *name)
+{
+    cleanup_free char *whole = xasprintf("%s/%s", namespace, name);
+    struct wait_thing thing = {.job = job, .name = whole};
+    int rc = wait_for_all(c, &thing, 1, WAIT_DELETED);
+    free(thing.told);
+    return rc;
+}
+
 int verb_delete(struct cli *c, int argc, char **argv)
 {
     static const struct {
@@ -131,14 +142,21 @@ int verb_delete(struct cli *c, int argc, char **argv)
     if (c->set.grace >= 0 &&
         (strcmp(kind, "configmap") == 0 || strcmp(kind, "secret") == 0))
         return cli_usage("delete: --grace is for pods, not a %s", kind);
+    if (*c->set.timeout && !c->set.wait)
+        return cli_usage("delete: --timeout needs --wait");
     cli_pod_key(argv[argc - 1], &key);
     char *slash = strchr(key.data, '/');
     *slash = '\0';
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        const char *what = kinds[i].what;
         if (strcmp(kinds[i].kind, kind) != 0)
             continue;
-        return kinds[i].what ? delete_one(c, kinds[i].what, key.data, slash + 1)
-                             : delete_job(c, key.data, slash + 1);
+        int rc = what ? delete_one(c, what, key.data, slash + 1)
+                      : delete_job(c, key.data, slash + 1);
+        bool goes = !what || strcmp(what, "pods") == 0; /* others are gone */
+        return rc == 0 && c->set.wait && goes
+                   ? wait_gone(c, !what, key.data, slash + 1)
+                   : rc;
     }
     return cli_usage("delete: \"%s\": must be pod, job, configmap or secret",
                      kind);

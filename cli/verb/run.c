@@ -9,6 +9,7 @@
 #include "cli/base/say.h"
 #include "cli/base/settings.h"
 #include "cli/verb/verb.h"
+#include "cli/verb/wait.h"
 #include "lib/base/mem.h"
 #include "lib/io/yaml_write.h"
 #include "model/topo/topo.h"
@@ -65,6 +66,8 @@ static int check(const struct cli *c, int64_t *ret_cards)
         return cli_usage("run: needs --image IMAGE, that of the host pods");
     if (*s->xpu_command && !*s->xpu_image)
         return cli_usage("run: --xpu-command needs --xpu-image");
+    if (*s->timeout && !s->wait && !s->rm)
+        return cli_usage("run: --timeout needs --wait or --rm");
     return 0;
 }
 
@@ -117,6 +120,19 @@ static int apply(struct cli *c, const struct run *r, const cJSON *template,
     return 0;
 }
 
+/* Until the job has ended; what it ended with. */
+static int follow(struct cli *c, const struct run *r)
+{
+    cleanup_free char *name = xasprintf("%s/%s", r->namespace, r->name);
+    struct wait_thing thing = {.job = true, .name = name};
+    int rc = wait_for_all(c, &thing, 1, WAIT_DONE);
+    free(thing.told);
+    int ended = c->set.rm && rc != WAIT_TIMED_OUT
+                    ? delete_job(c, r->namespace, r->name)
+                    : 0;
+    return rc ? rc : ended;
+}
+
 /* "[NAMESPACE/]NAME" before the "--", and the command behind it. */
 int verb_run(struct cli *c, int argc, char **argv)
 {
@@ -140,6 +156,8 @@ int verb_run(struct cli *c, int argc, char **argv)
     r.command = argv + names;
     r.n_command = argc - names;
     cleanup_with(json) cJSON *template = run_template(&r), *job = run_job(&r);
-    return c->set.dry_run ? show(c, template, job)
-                          : apply(c, &r, template, job);
+    if (c->set.dry_run)
+        return show(c, template, job);
+    rc = apply(c, &r, template, job);
+    return rc == 0 && (c->set.wait || c->set.rm) ? follow(c, &r) : rc;
 }

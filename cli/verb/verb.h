@@ -27,6 +27,9 @@ extern const struct listing events_listing; /* events.c */
 extern const struct listing past_pods_listing,
     past_cards_listing; /* history.c */
 
+/* End all pods of a job; an exit code.  apply.c */
+int delete_job(struct cli *c, const char *namespace, const char *job);
+
 /* The functions of the table, by file. */
 verb_f verb_nodes, verb_node;                             /* nodes.c */
 verb_f verb_cards;                                        /* cards.c */
@@ -42,6 +45,7 @@ verb_f verb_ps;                                           /* ps.c */
 verb_f verb_events;                                       /* events.c */
 verb_f verb_history;                                      /* history.c */
 verb_f verb_run;                                          /* run.c */
+verb_f verb_wait;                                         /* wait.c */
 verb_f verb_replay;                                       /* replay.c */
 verb_f verb_card, verb_pods;                              /* host_pods.c */
 verb_f verb_logs, verb_exec;                              /* logs.c */
