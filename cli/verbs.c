@@ -54,7 +54,7 @@ const struct verb verbs[] = {
      VERB_ASK VERB_FORM
      " namespace pairs image xpu-image xpu-command card card-cores "
      "card-memory-mib gpus gpu-resource nics cpus align prefer-align within "
-     "prefer-within dry-run",
+     "prefer-within dry-run wait rm timeout",
      NAMED_NONE},
     {"apply", "FILE",
      "run the pods and jobs in FILE (YAML or JSON; - is stdin)", 1, 1,
@@ -64,7 +64,12 @@ const struct verb verbs[] = {
      verb_ps, VERB_ASK VERB_LIST_NAMED, NAMED_FIRST},
     {"delete", "[KIND] NAME",
      "end and delete an applied pod or job; KIND: configmap or secret", 1, 2,
-     verb_delete, VERB_ASK VERB_FORM " namespace grace", NAMED_LAST},
+     verb_delete, VERB_ASK VERB_FORM " namespace grace wait timeout",
+     NAMED_LAST},
+    {"wait", "KIND[/NAME]…",
+     "until pods or jobs are placed, running, ready, done or deleted", 1,
+     VERB_ARGS_MAX, verb_wait, VERB_ASK " namespace selector for timeout",
+     NAMED_NONE},
     {"release", "[NAMESPACE/]POD",
      "free the cards of a deleted pod whose host will never come back", 1, 1,
      verb_release, VERB_ASK VERB_FORM " namespace", NAMED_FIRST},

@@ -150,7 +150,7 @@ const struct verb_about verbs_about[] = {
          "biga run ring -n 16 --gpus 1 --image solver:1 -- solver --steps 9\n"
          "biga run -n 2 --image a:1 --xpu-image b:1   # with xPU pods\n"
          "biga run -n 2 --image a:1 --dry-run | kubectl apply -f -",
-     .see = "apply jobs delete"},
+     .see = "apply jobs wait delete"},
     {.name = "apply",
      .group = GROUP_ACT,
      .brief = "run the pods in FILE",
@@ -166,6 +166,15 @@ const struct verb_about verbs_about[] = {
      .examples = "biga delete job ring\n"
                  "biga delete --grace 0 ring-0-xpu",
      .see = "ps release"},
+    {.name = "wait",
+     .group = GROUP_ACT,
+     .brief = "until pods or jobs run, end or are gone",
+     .kind = "",
+     .takes = "",
+     .examples = "biga wait job/ring --for=running --timeout 60s\n"
+                 "biga wait pod/ring-0 pod/ring-1 --for=ready\n"
+                 "biga wait jobs -l state=Running --for=done",
+     .see = "jobs ps run delete"},
     {.name = "release",
      .group = GROUP_ACT,
      .kind = "",

@@ -300,6 +300,8 @@ static void write_told(const struct job_view *v, struct str *out)
     jwrite_uint(out, "leaves", v->leaves);
     if (!t)
         return;
+    if (t->gone)
+        jwrite_bool(out, "deleted", true);
     write_time("submitted", t->submitted_s, out);
     write_time("started", t->started_s, out);
     write_time("ended", t->ended_s, out);
