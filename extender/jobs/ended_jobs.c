@@ -12,7 +12,7 @@ struct entry {
     char key[KEY_MAX];
     struct job_told told;
     bool has_host, failed, cancelled; /* cancelled: deleted before its end */
-    int64_t ended_s, gone_s; /* ended_s: the latest of its pods */
+    int64_t ended_s, gone_s;          /* ended_s: the latest of its pods */
 };
 
 struct ended_jobs {

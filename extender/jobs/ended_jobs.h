@@ -3,7 +3,8 @@
 #ifndef BIGA_EXTENDER_JOBS_ENDED_JOBS_H
 #define BIGA_EXTENDER_JOBS_ENDED_JOBS_H
 
-#include "extender/jobs/job_told.h"
+#include "extender/jobs/job_state.h"
+#include "extender/pods/job_pod.h"
 
 enum {
     ENDED_JOBS_MAX = 1000,    /* the oldest makes room */

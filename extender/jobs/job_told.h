@@ -1,38 +1,12 @@
-/* job_told - jobs as their pods make them: what each waits for, runs or ended
- * with.  Where their places are is the snapshot's to say. */
+/* job_told - all jobs as their pods make them.  Where their places are is the
+ * snapshot's to say. */
 #ifndef BIGA_EXTENDER_JOBS_JOB_TOLD_H
 #define BIGA_EXTENDER_JOBS_JOB_TOLD_H
 
 #include <stddef.h>
-#include <stdint.h>
 
+#include "extender/jobs/job_state.h"
 #include "extender/pods/pod_source.h"
-
-enum { JOB_REASON_MAX = 400 };
-
-enum job_state {
-    JOB_PENDING,
-    JOB_PLANNED, /* every pair has its place, and none runs yet */
-    JOB_RUNNING, /* a pair does */
-    JOB_SUCCEEDED,
-    JOB_FAILED,
-    JOB_STATES
-};
-const char *job_state_name(enum job_state state); /* "Pending" … */
-
-struct job_told {
-    char namespace[DEMAND_NAMESPACE_MAX + 1], name[DEMAND_NAME_MAX + 1];
-    enum job_state state;    /* PLANNED is for who knows its places to say */
-    uint32_t size;           /* pairs, as its pods say */
-    uint32_t running, ready; /* pairs of which all pods are so */
-    bool gone;               /* its pods are deleted */
-    int64_t submitted_s, started_s, ended_s; /* 0: not, or not known */
-    char reason[JOB_REASON_MAX];             /* one line; "" none */
-    /* whose that is; its source knows more of one that is pending and for
-     * which `asks` is set */
-    char pod[DEMAND_NAME_MAX + 1];
-    bool asks;
-};
 
 struct jobs_told {
     struct job_told *list; /* by namespace and name */
@@ -45,9 +19,5 @@ void jobs_told_fini(struct jobs_told *t);
 void jobs_told_read(const struct pod_source *source, const struct snapshot *s,
                     const char *namespace, const char *job,
                     struct jobs_told *ret_told);
-
-/* One line of a reason and a message. */
-void job_reason(const char *reason, const char *message,
-                char ret_text[JOB_REASON_MAX]);
 
 #endif

@@ -46,7 +46,8 @@ static double number_of(const cJSON *json, const char *name)
     return cJSON_IsNumber(m) ? m->valuedouble : -1;
 }
 
-/* The only job of the list, and the same by its name. `reason` is part of its reason; "": it has none; NULL: any. */
+/* The only job of the list, and the same by its name.  `reason` is part of its
+ * reason; "": it has none; NULL: any. */
 static void expect_job(const char *state, const char *reason, double placed,
                        double running)
 {
