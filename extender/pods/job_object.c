@@ -244,6 +244,7 @@ static void put_keys(cJSON *metadata, const struct job *job, const char *name,
 {
     cJSON *labels = open_object(metadata, "labels");
     put_text(metadata, "name", name);
+    cJSON_DeleteItemFromObjectCaseSensitive(metadata, "namespace");
     if (job->namespace)
         put_text(metadata, "namespace", job->namespace);
     put_text(labels, JOB_OBJECT_LABEL, job->name);

@@ -95,6 +95,23 @@ Test(job_object, makes_a_pod_for_each_index)
     drop(&m);
 }
 
+/* Pods are where their Job is, whatever the template says. */
+Test(job_object, is_of_one_namespace)
+{
+    struct made m;
+    struct error err = {0};
+    cr_assert_eq(make("{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\","
+                      "\"metadata\":{\"name\":\"a\"},\"spec\":{" COUNTS
+                      "\"template\":{\"metadata\":{\"namespace\":\"other\","
+                      "\"name\":\"x\"},\"spec\":{" POD "}}}}",
+                      &m, &err),
+                 0, "%s", err.text);
+    cleanup_free char *text = cJSON_PrintUnformatted(m.pods[0]);
+    cr_expect_null(strstr(text, "other"), "%s", text);
+    cr_expect(strstr(text, "\"name\":\"a-0\""), "%s", text);
+    drop(&m);
+}
+
 Test(job_object, names_what_it_cannot_do)
 {
     static const struct {
