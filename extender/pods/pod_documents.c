@@ -17,6 +17,7 @@ struct making {
     size_t n, max;
     cJSON *templates; /* an array of those that are there */
     bool gathers;     /* the first time: templates alone */
+    const char *data; /* the first document: that may be an array */
     char where[WHERE_MAX];
     struct error *err;
 };
@@ -154,6 +155,8 @@ static int take_document(struct making *m, const struct jtext *bytes)
     int r = json_parse(bytes->data, bytes->size, &json, m->err);
     if (r < 0)
         return error_wrap(m->err, "%s", m->where);
+    if (!cJSON_IsObject(json) && bytes->data != m->data)
+        return error_set(m->err, EINVAL, "%s: must be an object", m->where);
     const cJSON *items = cJSON_GetObjectItemCaseSensitive(json, "items");
     const cJSON *list = cJSON_IsArray(json) ? json : items;
     if (!cJSON_IsArray(list))
@@ -186,6 +189,7 @@ static int take_all(struct making *m, const char *data, size_t size)
     int r = 0;
     jscan_init(&s, data, size);
     for (unsigned n = 1; r == 0 && !at_end(&s); n++) {
+        m->data = n == 1 ? s.p : m->data;
         (void)snprintf(m->where, sizeof m->where, "document %u", n);
         r = jscan_raw(&s, &bytes) ? take_document(m, &bytes)
                                   : jscan_error(&s, m->err);
@@ -193,14 +197,23 @@ static int take_all(struct making *m, const char *data, size_t size)
     return r;
 }
 
+static bool has(const char *data, size_t size, const char *text)
+{
+    return memmem(data, size, text, strlen(text));
+}
+
 bool pod_documents_need_making(const char *data, size_t size)
 {
     struct jscan s;
     struct jtext first;
     jscan_init(&s, data, size);
-    return jscan_raw(&s, &first) &&
-           (!at_end(&s) || memmem(data, size, "\"Job\"", 5) ||
-            memmem(data, size, "\"PodTemplate\"", 13));
+    if (!jscan_raw(&s, &first))
+        return false;
+    /* what stands behind one that is no object of Kubernetes is a fault, which
+     * is told with its position */
+    if (!at_end(&s))
+        return *s.p == '{' && has(first.data, first.size, "\"kind\"");
+    return has(data, size, "\"Job\"") || has(data, size, "\"PodTemplate\"");
 }
 
 int pod_documents_make(const char *data, size_t size,

@@ -45,7 +45,7 @@ Test(pod_documents, what_needs_no_making_is_left_alone)
         {POD "\n \t", false},  {POD "\n" POD, true},
         {JOB(""), true},       {"{\"items\":[" JOB("") "]}", true},
         {TEMPLATE POD, true},  {"", false},
-        {"{\"kind\":", false},
+        {"{\"kind\":", false}, {"[] []", false},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         cr_expect_eq(
@@ -108,6 +108,7 @@ Test(pod_documents, what_is_wrong_is_named_with_its_document)
         {POD "{\"kind\":\"Job\",\"metadata\":{\"name\":\"j\"}}",
          "document 2 (Job default/j): apiVersion: required"},
         {POD " {", "line 1"},
+        {POD " []", "document 2: must be an object"},
         {POD "{\"items\":[" POD ",{\"apiVersion\":\"batch/v1\",\"kind\":"
              "\"Job\"}]}",
          "document 2, items[1] (Job default/): spec"},
