@@ -358,8 +358,8 @@ static int apply_job_pod(void *arg, cJSON *pod)
 {
     struct applying *x = arg;
     cleanup_with(json) cJSON *own = pod;
-    int e = apply_pod(x, pod,
-                      cJSON_GetObjectItemCaseSensitive(pod, "metadata"));
+    int e = apply_pod(x, own,
+                      cJSON_GetObjectItemCaseSensitive(own, "metadata"));
     return e < 0 ? error_wrap(x->err, "spec.template") : e;
 }
 

@@ -125,7 +125,7 @@ static int make_pod(struct making *m, const cJSON *pod)
 static int make_job_pod(void *arg, cJSON *pod)
 {
     cleanup_with(json) cJSON *own = pod;
-    return make_pod(arg, pod);
+    return make_pod(arg, own);
 }
 
 /* --- documents --------------------------------------------------------------- */

@@ -24,12 +24,12 @@ static int check(void *arg, cJSON *pod)
     struct seen *s = arg;
     cleanup_with(json) cJSON *own = pod, *again = NULL;
     struct error err = {0};
-    const cJSON *metadata = cJSON_GetObjectItemCaseSensitive(pod, "metadata");
+    const cJSON *metadata = cJSON_GetObjectItemCaseSensitive(own, "metadata");
     const char *name = cJSON_GetStringValue(
         cJSON_GetObjectItemCaseSensitive(metadata, "name"));
     require(name && strlen(name) <= 63 && strcmp(name, s->last) != 0);
     (void)snprintf(s->last, sizeof s->last, "%s", name);
-    cleanup_free char *text = cJSON_PrintUnformatted(pod);
+    cleanup_free char *text = cJSON_PrintUnformatted(own);
     require(text && json_parse(text, strlen(text), &again, &err) == 0);
     return ++s->n > 20 ? -ECANCELED : 0; /* the others are like these */
 }
