@@ -7,12 +7,6 @@
 
 #include "lib/http/httpd.h"
 
-enum {
-    SIMULATE_BODY_MAX = 16 << 20,
-    SIMULATE_PODS_MAX = 4096,
-    SIMULATE_WORK_MAX = 25000000, /* pods × nodes: seconds, at most */
-};
-
 extern const struct httpd_route ask_routes[];
 extern const size_t n_ask_routes;
 

@@ -43,6 +43,11 @@ void on_job_maps(struct httpd_request *rq, void *ctx);
 void on_pending(struct httpd_request *rq, void *ctx); /* GET /v1/pending */
 void on_metrics(struct httpd_request *rq, void *ctx); /* GET /metrics */
 void on_policy(struct httpd_request *rq, void *ctx);  /* GET /v1/policy */
+enum {
+    SIMULATE_BODY_MAX = 16 << 20,
+    SIMULATE_PODS_MAX = 4096,
+    SIMULATE_WORK_MAX = 25000000, /* pods × nodes: seconds, at most */
+};
 /* POST /v1/simulate. */
 void handle_simulate(struct httpd_request *rq, void *ctx);
 /* After damage to the state, an operator says that it is known again what runs

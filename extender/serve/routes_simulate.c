@@ -7,7 +7,6 @@
 #include "extender/pods/applied_status.h"
 #include "extender/pods/pod_documents.h"
 #include "extender/serve/app.h"
-#include "extender/serve/routes_ask.h"
 #include "extender/serve/routes_private.h"
 #include "extender/serve/routes_scheduler.h"
 #include "extender/state/draft.h"
