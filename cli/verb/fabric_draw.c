@@ -5,7 +5,6 @@
 #include "cli/verb/fabric.h"
 #include "lib/base/mem.h"
 #include "lib/base/text.h"
-#include "lib/base/utf8.h"
 #include "model/fabric/fabric.h"
 
 enum {
@@ -110,24 +109,6 @@ static struct box measure(struct drawing *d, int32_t at, int width)
 
 /* --- writing it --------------------------------------------------------- */
 
-/* A longer text (`letters` 0: none is) loses its middle: switches are told
- * apart by how their names end. */
-static void add_xml(const char *text, size_t letters, struct str *out)
-{
-    size_t size = strlen(text), head = size, tail = size;
-    if (letters && size > letters) {
-        head = letters / 3;
-        tail = size - (letters - head - 1);
-        while (head > 0 && utf8_inside(text[head]))
-            head--;
-        while (utf8_inside(text[tail]))
-            tail++;
-    }
-    text_escape_n(text, head, out);
-    str_add(out, head < size ? "…" : "");
-    text_escape_n(text + tail, size - tail, out);
-}
-
 /* Plain rules, not variables: not every viewer knows those. */
 static const char style[] =
     "<style>\n"
@@ -177,7 +158,7 @@ static void draw_cells(struct drawing *d, const struct block *b, int x, int y)
                  class, x + (int)(i % (size_t)columns) * CELL_STEP,
                  half ? ".5" : "", y + (int)(i / (size_t)columns) * CELL_STEP,
                  half ? ".5" : "", CELL - half, CELL - half);
-        add_xml(h->name, 0, d->out);
+        text_escape(h->name, d->out);
         if (h->cards < 0)
             str_add(d->out, ": has not published");
         else if (h->cards == 0)
@@ -212,9 +193,9 @@ static void draw_block(struct drawing *d, const struct box *box, int x, int y,
              "<rect class=\"l\" x=\"%d.5\" y=\"%d.5\" width=\"%d\" "
              "height=\"%d\" rx=\"5\"/>\n<text class=\"b\" x=\"%d\" y=\"%d\">",
              x, y, box->w, box->h, text, y + PAD + 10);
-    add_xml(b->name, LETTERS, d->out);
+    text_escape_short(b->name, LETTERS, d->out);
     str_add(d->out, "<title>");
-    add_xml(b->name, 0, d->out);
+    text_escape(b->name, d->out);
     str_addf(d->out, "</title></text>\n<text class=\"d\" x=\"%d\" y=\"%d\">",
              text, y + PAD + TITLE + 6);
     if (b->cards)
@@ -245,7 +226,7 @@ static void draw_domain(struct drawing *d, int32_t at, int x, int y)
              "<tspan class=\"b\">%s ",
              x, y, box->w, box->h, x + PAD, y + PAD + 10,
              fabric_tier_name(domain->tier));
-    add_xml(domain->name, 0, d->out);
+    text_escape(domain->name, d->out);
     str_addf(d->out, "</tspan><tspan class=\"d\" dx=\"8\">%u host%s",
              domain->hosts, domain->hosts == 1 ? "" : "s");
     if (domain->cards)

@@ -5,7 +5,8 @@
 #include "lib/base/utf8.h"
 
 /* Ascending.  Default_Ignorable_Code_Point is from Unicode 15.0,
- * DerivedCoreProperties.txt, the rest from UnicodeData.txt (Cc, Cf, Zl, Zp). */
+ * DerivedCoreProperties.txt, the rest from UnicodeData.txt (Cc, Cf, Zl, Zp);
+ * beside these U+FFFE and U+FFFF, which no XML may have. */
 static const struct {
     uint32_t first, last;
 } ranges[] = {
@@ -14,7 +15,8 @@ static const struct {
     {0x17b4, 0x17b5},   {0x180b, 0x180f},   {0x200b, 0x200f},
     {0x2028, 0x202e},   {0x2060, 0x206f},   {0x3164, 0x3164},
     {0xfeff, 0xfeff},   {0xffa0, 0xffa0},   {0xfff0, 0xfffb},
-    {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+    {0xfffe, 0xffff},   {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a},
+    {0xe0000, 0xe0fff},
 };
 
 uint32_t hidden_text_number(const char *text, size_t n)

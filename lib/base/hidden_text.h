@@ -15,7 +15,8 @@
  * tabs), DEL and C1; whatever reorders (the bidirectional marks, embeddings
  * and isolates); the separators of lines and paragraphs; what takes no place
  * (the default-ignorable characters of Unicode, tags among them, but for the
- * variation selectors of emoji); and each byte that is no UTF-8. */
+ * variation selectors of emoji); U+FFFE and U+FFFF, which are no characters;
+ * and each byte that is no UTF-8. */
 size_t hidden_text_next(const char *text, size_t size, bool *ret_hidden);
 
 /* Put '?' for each hidden character but newlines and tabs, in place; the size

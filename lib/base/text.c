@@ -139,6 +139,22 @@ void text_escape(const char *text, struct str *out)
     text_escape_n(text, strlen(text), out);
 }
 
+void text_escape_short(const char *text, size_t max, struct str *out)
+{
+    size_t size = strlen(text), head = size, tail = size;
+    if (size > max) {
+        head = max / 3;
+        tail = size - (max - head - 1);
+        while (head > 0 && utf8_inside(text[head]))
+            head--;
+        while (utf8_inside(text[tail]))
+            tail++;
+    }
+    text_escape_n(text, head, out);
+    str_add(out, head < size ? "…" : "");
+    text_escape_n(text + tail, size - tail, out);
+}
+
 /* --- the order of names ----------------------------------------------------- */
 
 static bool is_digit(char c)

@@ -31,6 +31,9 @@ void text_quote_n(const char *text, size_t size, struct str *out);
 /* The same with what HTML and XML would take for markup escaped. */
 void text_escape(const char *text, struct str *out);
 void text_escape_n(const char *text, size_t size, struct str *out);
+/* The same of at most `max` bytes: a longer one loses its middle ("…"), as names
+ * are told apart by how they end. */
+void text_escape_short(const char *text, size_t max, struct str *out);
 
 /* The order of names for people: numbers within them count as numbers, so that
  * leaf6 comes before leaf10.  Texts that differ in zeros before numbers alone

@@ -128,6 +128,27 @@ Test(text, control_characters_reach_nobody)
     }
 }
 
+Test(text, names_lose_their_middle)
+{
+    cleanup_str struct str out = STR_INIT(4096);
+    text_escape_short("rack-17-leaf-0042", 12, &out);
+    cr_expect_str_eq(str_text(&out), "rack…af-0042");
+    str_reset(&out);
+    text_escape_short("äääääääääää<", 9, &out);
+    cr_expect_str_eq(str_text(&out), "ä…ää&lt;");
+    str_reset(&out);
+    text_escape_short("short", 5, &out);
+    cr_expect_str_eq(str_text(&out), "short");
+}
+
+/* No XML may have these. */
+Test(text, what_is_no_character_is_hidden)
+{
+    cleanup_str struct str out = STR_INIT(4096);
+    text_escape("a\xef\xbf\xbe\xef\xbf\xbf\xef\xbf\xbd", &out);
+    cr_expect_str_eq(str_text(&out), "a??\xef\xbf\xbd");
+}
+
 Test(text, markup_is_escaped)
 {
     cleanup_str struct str out = STR_INIT(100);
