@@ -209,15 +209,21 @@ static int accept_weight(const char *accept, const char *type, size_t *ret_at)
     return -1;
 }
 
-bool httpd_wants_text(const struct httpd_request *rq)
+bool httpd_wants(const struct httpd_request *rq, const char *type)
 {
     const char *accept = httpd_header(rq, "Accept");
-    size_t text_at = 0, json_at = 0;
+    size_t type_at = 0, json_at = 0;
     if (!accept)
         return false;
-    int text = accept_weight(accept, "text/plain", &text_at);
+    int wanted = accept_weight(accept, type, &type_at);
     int json = accept_weight(accept, "application/json", &json_at);
-    return text > 0 && (text > json || (text == json && text_at < json_at));
+    return wanted > 0 &&
+           (wanted > json || (wanted == json && type_at < json_at));
+}
+
+bool httpd_wants_text(const struct httpd_request *rq)
+{
+    return httpd_wants(rq, "text/plain");
 }
 
 struct str *httpd_reply(struct httpd_request *rq)

@@ -45,7 +45,8 @@ char *httpd_body(struct httpd_request *rq, size_t *ret_size);
  * client authority at this request's time; NULL without TLS, or when the
  * listener asks for none. */
 const struct tls_peer *httpd_peer(const struct httpd_request *rq);
-/* Does the client ask for text/plain rather than JSON? */
+/* Does the client ask for this type, or text/plain, rather than JSON? */
+bool httpd_wants(const struct httpd_request *rq, const char *type);
 bool httpd_wants_text(const struct httpd_request *rq);
 
 /* What a handler writes: append to the body, then set the status (default
