@@ -220,12 +220,7 @@ const char *job_view_reason(const struct job_view *v)
 
 /* --- ranges of ranks ---------------------------------------------------- */
 
-struct ranges {
-    struct str *out;
-    size_t n;
-};
-
-static void add_range(struct ranges *r, int64_t first, int64_t last)
+void job_ranges_add(struct job_ranges *r, int64_t first, int64_t last)
 {
     if (first > last || r->n > JOB_RANGES_MAX)
         return;
@@ -240,25 +235,25 @@ static void add_range(struct ranges *r, int64_t first, int64_t last)
 
 void job_view_add_missing(const struct job_view *v, struct str *out)
 {
-    struct ranges r = {.out = out};
+    struct job_ranges r = {.out = out};
     int64_t next = 0;
     for (size_t i = 0; i < v->n_pairs; i++) {
-        add_range(&r, next, v->pairs[i].rank - 1);
+        job_ranges_add(&r, next, v->pairs[i].rank - 1);
         next = v->pairs[i].rank + 1;
     }
-    add_range(&r, next, (int64_t)v->size - 1);
+    job_ranges_add(&r, next, (int64_t)v->size - 1);
 }
 
 void job_view_add_held(const struct job_view *v, struct str *out)
 {
-    struct ranges r = {.out = out};
+    struct job_ranges r = {.out = out};
     for (size_t i = 0, end; i < v->n_pairs; i = end) {
         for (end = i + 1; end < v->n_pairs; end++)
             if (v->pairs[end].bound != v->pairs[i].bound ||
                 v->pairs[end].rank != v->pairs[end - 1].rank + 1)
                 break;
         if (!v->pairs[i].bound)
-            add_range(&r, v->pairs[i].rank, v->pairs[end - 1].rank);
+            job_ranges_add(&r, v->pairs[i].rank, v->pairs[end - 1].rank);
     }
 }
 

@@ -68,6 +68,12 @@ void job_view_add_held(const struct job_view *v, struct str *out);
 bool job_view_is_over(const struct job_view *v);
 /* One line: what it waits for or ended with; "" nothing. */
 const char *job_view_reason(const struct job_view *v);
+/* The same of ascending ranks, range by range; `out` and zeroes at first. */
+struct job_ranges {
+    struct str *out;
+    size_t n;
+};
+void job_ranges_add(struct job_ranges *r, int64_t first, int64_t last);
 /* Every pair is bound. */
 bool job_view_is_whole(const struct job_view *v);
 
