@@ -8,6 +8,7 @@
 #include "extender/serve/page.h"
 #include "extender/serve/pending.h"
 #include "extender/serve/query.h"
+#include "extender/serve/routes_drawing.h"
 #include "extender/view/job_view.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
@@ -208,6 +209,12 @@ void on_job(struct httpd_request *rq, void *ctx)
     struct found f;
     if (!httpd_query_only(rq, params) || !find_job(rq, ctx, &f))
         return;
+    if (httpd_wants(rq, DRAWING_TYPE)) {
+        reply_job_drawing(rq, ctx, &f.view);
+        found_fini(&f);
+        return;
+    }
+    httpd_set_header(rq, "Vary", "Accept");
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, HTTPD_TEXT);
         write_tables(&f.view, httpd_reply(rq));
@@ -351,6 +358,16 @@ void on_pending(struct httpd_request *rq, void *ctx)
     list_pending(&page, app, &g);
     page_end(&page);
     free(g.list);
+}
+
+void on_job_drawing(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {NULL};
+    struct found f;
+    if (!httpd_query_only(rq, params) || !find_job(rq, ctx, &f))
+        return;
+    reply_job_drawing(rq, ctx, &f.view);
+    found_fini(&f);
 }
 
 /* --- maps --------------------------------------------------------------- */

@@ -36,9 +36,10 @@ const char *node_take(struct httpd_request *rq);
 /* --- of the read listener ------------------------------------------------- */
 
 void on_fabric(struct httpd_request *rq, void *ctx); /* GET /v1/fabric */
-/* Whole jobs: GET /v1/jobs, /v1/jobs/NS/NAME, /v1/jobs/NS/NAME/maps. */
+/* Whole jobs: GET /v1/jobs, /v1/jobs/NS/NAME, and its /maps and /drawing. */
 void on_jobs(struct httpd_request *rq, void *ctx);
 void on_job(struct httpd_request *rq, void *ctx);
+void on_job_drawing(struct httpd_request *rq, void *ctx);
 void on_job_maps(struct httpd_request *rq, void *ctx);
 void on_pending(struct httpd_request *rq, void *ctx); /* GET /v1/pending */
 void on_metrics(struct httpd_request *rq, void *ctx); /* GET /metrics */

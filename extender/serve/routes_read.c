@@ -6,6 +6,7 @@
 #include "extender/serve/changes.h"
 #include "extender/serve/page.h"
 #include "extender/serve/query.h"
+#include "extender/serve/routes_drawing.h"
 #include "extender/serve/routes_private.h"
 #include "extender/view/html_page.h"
 #include "extender/view/openapi.h"
@@ -142,6 +143,11 @@ static void on_node(struct httpd_request *rq, void *ctx)
     const struct node *node = node_find(rq, s, httpd_arg(rq, 0));
     if (!node)
         return;
+    if (httpd_wants(rq, DRAWING_TYPE)) {
+        reply_node_drawing(rq, app, s, node);
+        return;
+    }
+    httpd_set_header(rq, "Vary", "Accept");
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, HTTPD_TEXT);
         node_text(s, app->achieved, node, httpd_reply(rq));
@@ -150,6 +156,17 @@ static void on_node(struct httpd_request *rq, void *ctx)
         view_node_whole(s, (size_t)index, clock_ms(), httpd_reply(rq));
         str_add_c(httpd_reply(rq), '\n');
     }
+}
+
+static void on_node_drawing(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    if (!httpd_query_only(rq, no_params))
+        return;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    const struct node *node = node_find(rq, s, httpd_arg(rq, 0));
+    if (node)
+        reply_node_drawing(rq, app, s, node);
 }
 
 /* --- cards ---------------------------------------------------------------- */
@@ -442,6 +459,7 @@ const struct httpd_route read_routes[] = {
     {HTTPD_GET, "/v1/changes", on_changes, 0, "changes"},
     {HTTPD_GET, "/v1/nodes", on_nodes, 0, "nodes"},
     {HTTPD_GET, "/v1/nodes/:", on_node, 0, "node"},
+    {HTTPD_GET, "/v1/nodes/:/drawing", on_node_drawing, 0, "node-drawing"},
     {HTTPD_GET, "/v1/cards", on_cards, 0, "cards"},
     {HTTPD_GET, "/v1/cards/:/:", on_card, 0, "card"},
     {HTTPD_GET, "/v1/topology", on_topology, 0, "topology"},
@@ -454,6 +472,7 @@ const struct httpd_route read_routes[] = {
     {HTTPD_DELETE, "/v1/doubt/:", handle_trust, 0, "trust"},
     {HTTPD_GET, "/v1/jobs", on_jobs, 0, "jobs"},
     {HTTPD_GET, "/v1/jobs/:/:", on_job, 0, "job"},
+    {HTTPD_GET, "/v1/jobs/:/:/drawing", on_job_drawing, 0, "job-drawing"},
     {HTTPD_GET, "/v1/jobs/:/:/maps", on_job_maps, 0, "job-maps"},
     {HTTPD_GET, "/v1/pending", on_pending, 0, "pending"},
     {HTTPD_GET, "/v1/events", on_events, 0, "events"},
