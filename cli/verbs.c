@@ -17,7 +17,7 @@ const struct verb verbs[] = {
     {"cards", "[NODE]", "all cards, or those of one node", 0, 1, verb_cards,
      VERB_ASK VERB_LIST, NAMED_NONE},
     {"topo", "NODE", "a node as a tree: NUMA nodes, switches, devices", 1, 1,
-     verb_topo, VERB_ASK VERB_WATCH, NAMED_NONE},
+     verb_topo, VERB_ASK VERB_WATCH " svg", NAMED_NONE},
     {"matrix", "NODE", "how close its devices are, as `nvidia-smi topo -m`", 1,
      1, verb_matrix, VERB_ASK VERB_WATCH, NAMED_NONE},
     {"fabric", "", "the switches above the hosts, and idle cards below them", 0,
@@ -31,7 +31,7 @@ const struct verb verbs[] = {
      verb_job,
      VERB_ASK VERB_WATCH
      " namespace hostfile pod-hostfile dpu-hostfile rankfile ucx "
-     "nccl urom",
+     "nccl urom svg",
      NAMED_FIRST},
     {"policy", "", "what namespaces use of their quotas, and services' shares",
      0, 0, verb_policy, VERB_ASK VERB_WATCH " check", NAMED_NONE},

@@ -92,8 +92,7 @@ static const struct conf_setting settings[] = {
          .metavar = "FILE"),
     FLAG("dot", dot, "fabric: print it as a graph for Graphviz."),
     FLAG("svg", svg,
-         "fabric: print it as a drawing (SVG) with a square for every "
-         "host, for a browser."),
+         "fabric, topo, job: print it as a drawing (SVG), for a browser."),
     INT("grace", grace,
         "delete: how long the pods may take to end; -1: as long as each pod "
         "states.",

@@ -314,8 +314,14 @@ int verb_job(struct cli *c, int argc, char **argv)
     if (format && c->set.json)
         return cli_usage("job: a file is no JSON: --json, or one "
                          "of " MAP_OPTIONS);
+    if (c->set.svg && (format || c->set.json))
+        return cli_usage("job: a drawing is no JSON and no map: --svg alone");
     str_add(&path, "/v1/jobs/");
     cli_add_name(&path, argv[0]);
+    if (c->set.svg) {
+        str_add(&path, "/drawing");
+        return cli_get_text(c, str_text(&path));
+    }
     if (format) {
         str_addf(&path, "/maps?format=%s", format);
         return cli_get_text(c, str_text(&path));

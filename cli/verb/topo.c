@@ -24,11 +24,24 @@ static int fetch(struct cli *c, const char *node, struct host *ret_host,
     return 0;
 }
 
+static int fetch_drawing(struct cli *c, const char *node)
+{
+    cleanup_str struct str path = STR_INIT(4096);
+    if (c->set.json)
+        return cli_usage("topo: a drawing is no JSON: --json or --svg");
+    str_add(&path, "/v1/nodes/");
+    cli_add_encoded(&path, node);
+    str_add(&path, "/drawing");
+    return cli_get_text(c, str_text(&path));
+}
+
 int verb_topo(struct cli *c, int argc, char **argv)
 {
     cleanup_host struct host h = {0};
     bool done;
     (void)argc;
+    if (c->set.svg)
+        return fetch_drawing(c, argv[0]);
     int rc = fetch(c, argv[0], &h, &done);
     if (!done)
         host_tree(&h, NULL, c->colours, &c->out);

@@ -156,6 +156,12 @@ check "… as the node whose cards are asked for" 1 "^Did you mean node .$node.\
 check "what is far off is not guessed" 0 "^0$" \
     sh -c "'$biga' node frobnicate 2>&1 | grep -c 'Did you'; true"
 check "topo draws switches" 0 "PCIe switch" "$biga" topo "$node"
+check "topo as a drawing" 0 "<title>$node</title>" "$biga" topo --svg "$node"
+check "which is XML" 0 "^it is$" sh -c "'$biga' topo --svg '$node' | python3 -c '
+import sys, xml.parsers.expat as e
+e.ParserCreate().ParseFile(sys.stdin.buffer)
+print(\"it is\")'"
+check "and no JSON" 2 "a drawing is no JSON" "$biga" topo --svg --json "$node"
 check "matrix" 0 "^CARD0 +X " "$biga" matrix "$node"
 check "--json passes the server's JSON on" 0 '"relations":' \
     "$biga" --json topo "$node"

@@ -83,6 +83,8 @@ if "$build/biga" --server "http://$read" job demo/allreduce >"$work/out" 2>&1; t
 else
     not_ok "biga job shows the job" "$work/out"
 fi
+"$build/biga" --server "http://$read" job --svg demo/allreduce >"$work/out" 2>&1
+has "$work/out" '>4 of 4 pairs bound; 0 not aligned; ' "… as a drawing"
 for map in hostfile pod-hostfile dpu-hostfile rankfile ucx nccl urom; do
     if "$build/biga" --server "http://$read" job demo/allreduce "--$map" >"$work/out" 2>&1; then
         ok "its $map"
