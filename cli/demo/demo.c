@@ -384,7 +384,7 @@ static int show(struct demo *d, struct error *err)
     str_add_c(&out, '\n');
     demo_report_summary(&r, &out);
     str_add_c(&out, '\n');
-    demo_report_picture(&r, d->c->colours, &out);
+    demo_report_picture(&r, allocations, d->c->colours, &out);
     str_add_c(&out, '\n');
     bool good = demo_report_check(&r, &out) &&
                 demo_report_agrees(&r, job, &out);

@@ -5,9 +5,8 @@
 #include "cli/base/cli.h"
 #include "cli/demo/demo_fabric.h"
 #include "cli/demo/demo_pods.h"
+#include "cli/verb/host_notes.h"
 #include "lib/base/mem.h"
-
-enum { NOTE_MAX = 128 }; /* behind a device in the picture */
 
 /* --- reading -------------------------------------------------------------- */
 
@@ -54,18 +53,6 @@ static void read_xpu_pod(const struct demo_report *r, struct pair_result *p,
                   first_device(&r->hosts[host], a, "cards") == (int)p->at.card;
 }
 
-static void read_service(struct demo_report *r, const cJSON *a)
-{
-    int host = find_host(r, json_text(a, "node"));
-    int card = host < 0 ? -1 : first_device(&r->hosts[host], a, "cards");
-    if (card < 0)
-        return;
-    r->services = xgrow(r->services, r->n_services, &r->services_cap,
-                        sizeof *r->services);
-    r->services[r->n_services++] = (struct placement){
-        .placed = true, .host = (size_t)host, .card = (size_t)card};
-}
-
 /* The devices of a pod that is in no job. */
 static void read_tenant(struct demo_report *r, const cJSON *a)
 {
@@ -96,7 +83,7 @@ static void read_pairs(struct demo_report *r, const cJSON *items,
         double index = json_number(pod, "pair");
         const char *role = json_text(pod, "role");
         if (host_pods && strcmp(role, "service") == 0)
-            read_service(r, a);
+            r->n_services++;
         if (host_pods && strcmp(role, "host") == 0 && !*json_text(pod, "job"))
             read_tenant(r, a);
         if (strcmp(json_text(pod, "job"), DEMO_JOB) != 0 || index < 0 ||
@@ -134,7 +121,6 @@ void demo_report_fini(struct demo_report *r)
     free(r->pairs);
     free(r->blind);
     free(r->possible);
-    free(r->services);
     for (size_t i = 0; i < r->n_hosts; i++)
         free(r->taken[i]);
     free(r->taken);
@@ -340,43 +326,15 @@ static size_t busiest_host(const struct demo_report *r)
     return best;
 }
 
-static void add_note(char (*notes)[NOTE_MAX], const char **shown, size_t device,
-                     const char *text)
-{
-    size_t used = strlen(notes[device]);
-    (void)snprintf(notes[device] + used, NOTE_MAX - used, "%s%s",
-                   used ? ", " : "◀ ", text);
-    shown[device] = notes[device];
-}
-
-void demo_report_picture(const struct demo_report *r, bool colours,
-                         struct str *out)
+void demo_report_picture(const struct demo_report *r, const cJSON *allocations,
+                         bool colours, struct str *out)
 {
     if (!r->n_hosts)
         return;
-    size_t host = busiest_host(r);
-    const struct host *h = &r->hosts[host];
-    cleanup_free char(*notes)[NOTE_MAX] = xcalloc(h->n + 1, NOTE_MAX);
-    cleanup_free const char **shown = xcalloc(h->n + 1, sizeof *shown);
-    char text[NOTE_MAX];
-    for (size_t i = 0; i < r->n_pairs; i++) {
-        const struct pair_result *p = &r->pairs[i];
-        if (!p->at.placed || p->at.host != host)
-            continue;
-        (void)snprintf(text, sizeof text, "pair %zu%s", i,
-                       p->followed ? " xPU" : "");
-        add_note(notes, shown, p->at.card, text);
-        (void)snprintf(text, sizeof text, "pair %zu host, %s", i,
-                       relation_name(p->at.relation));
-        add_note(notes, shown, p->at.gpu, text);
-    }
-    for (size_t i = 0; i < r->n_services; i++)
-        if (r->services[i].host == host)
-            add_note(notes, shown, r->services[i].card, "HBN");
-    for (size_t i = 0; i < h->n; i++)
-        if (r->taken[host][i])
-            add_note(notes, shown, i, "another job");
-    host_tree(h, shown, colours, out);
+    const struct host *h = &r->hosts[busiest_host(r)];
+    cleanup_host_notes struct host_notes notes;
+    host_notes_init(&notes, h, allocations, DEMO_NAMESPACE "/" DEMO_JOB);
+    host_tree(h, (const char *const *)notes.texts, colours, out);
 }
 
 /* --- the verdict -------------------------------------------------------- */

@@ -24,8 +24,7 @@ struct demo_report {
     struct placement *blind; /* by first fit */
     enum relation *possible; /* the best that there are, best first */
     size_t n_possible;
-    struct placement *services; /* host and card alone */
-    size_t n_services, services_cap;
+    size_t n_services;
     bool **taken; /* by other jobs: by host, then device */
     size_t n_tenants;
 };
@@ -42,8 +41,8 @@ void demo_report_pairs(const struct demo_report *r, bool colours,
  * fabric, here and there. */
 void demo_report_summary(const struct demo_report *r, struct str *out);
 /* The host with most of the pairs, with who is on which card. */
-void demo_report_picture(const struct demo_report *r, bool colours,
-                         struct str *out);
+void demo_report_picture(const struct demo_report *r, const cJSON *allocations,
+                         bool colours, struct str *out);
 
 /* Leaf by leaf, which pairs are on which host, here and there. */
 void demo_report_leaves(const struct demo_report *r, bool colours,

@@ -1,6 +1,7 @@
 /* biga topo, biga matrix */
 #include "cli/base/say.h"
 #include "cli/verb/host.h"
+#include "cli/verb/host_notes.h"
 #include "cli/verb/verb.h"
 
 /* Fetch a node's topology.  An exit code; `*ret_done` when there is nothing
@@ -24,6 +25,22 @@ static int fetch(struct cli *c, const char *node, struct host *ret_host,
     return 0;
 }
 
+/* With who has what. */
+static int draw_tree(struct cli *c, const struct host *h)
+{
+    cleanup_str struct str path = STR_INIT(4096);
+    cleanup_with(json) cJSON *json = NULL;
+    str_add(&path, "/v1/allocations?limit=100000&node=");
+    cli_add_encoded(&path, h->name);
+    int rc = cli_get(c, str_text(&path), &json);
+    if (rc)
+        return rc;
+    cleanup_host_notes struct host_notes notes;
+    host_notes_init(&notes, h, json, NULL);
+    host_tree(h, (const char *const *)notes.texts, c->colours, &c->out);
+    return 0;
+}
+
 static int fetch_drawing(struct cli *c, const char *node)
 {
     cleanup_str struct str path = STR_INIT(4096);
@@ -43,9 +60,7 @@ int verb_topo(struct cli *c, int argc, char **argv)
     if (c->set.svg)
         return fetch_drawing(c, argv[0]);
     int rc = fetch(c, argv[0], &h, &done);
-    if (!done)
-        host_tree(&h, NULL, c->colours, &c->out);
-    return rc;
+    return done ? rc : draw_tree(c, &h);
 }
 
 int verb_matrix(struct cli *c, int argc, char **argv)

@@ -85,6 +85,9 @@ else
 fi
 "$build/biga" --server "http://$read" job --svg demo/allreduce >"$work/out" 2>&1
 has "$work/out" '>4 of 4 pairs bound; 0 not aligned; ' "… as a drawing"
+host=$("$build/biga" --server "http://$read" allocations | awk '/allreduce-host-0 / { print $3 }')
+"$build/biga" --server "http://$read" topo "$host" >"$work/out" 2>&1
+has "$work/out" "◀ demo/allreduce pair 0 host, P" "biga topo tells who has what"
 for map in hostfile pod-hostfile dpu-hostfile rankfile ucx nccl urom; do
     if "$build/biga" --server "http://$read" job demo/allreduce "--$map" >"$work/out" 2>&1; then
         ok "its $map"

@@ -10,6 +10,7 @@
 #include "cli/demo/demo_report.h"
 #include "cli/demo/firstfit.h"
 #include "cli/verb/host.h"
+#include "cli/verb/host_notes.h"
 #include "cli/verb/verb.h"
 #include "cli/verbs.h"
 #include "model/pod/demand.h"
@@ -409,6 +410,72 @@ Test(host, withdrawn_cards)
     cr_expect(strstr(str_text(&out), "0     c\n"), "%s", str_text(&out));
 }
 
+/* --- who has it ----------------------------------------------------------- */
+
+struct noted {
+    const char *node, *name, *role, *job;
+    int pair;
+    const char *rest; /* members, after a comma */
+};
+
+/* Each of them on card-0. */
+static cJSON *noted(const struct noted *pods, size_t n)
+{
+    cleanup_str struct str text = STR_INIT(65536);
+    str_add(&text, "{\"items\":[");
+    for (size_t i = 0; i < n; i++)
+        str_addf(&text,
+                 "%s{\"node\":\"%s\",\"pod\":{\"namespace\":\"a\",\"name\":"
+                 "\"%s\",\"role\":\"%s\",\"job\":\"%s\",\"pair\":%d},"
+                 "\"cards\":[{\"id\":\"card-0\"}]%s}",
+                 i ? "," : "", pods[i].node, pods[i].name, pods[i].role,
+                 pods[i].job, pods[i].pair, pods[i].rest);
+    str_add(&text, "]}");
+    return parse(str_text(&text));
+}
+
+Test(notes, say_who_has_which_device)
+{
+    static const struct noted pods[] = {
+        {"n1", "r-0", "host", "ring", 0,
+         ",\"gpus\":[{\"id\":\"gpu-1\"}],\"alignment\":{\"relation\":\"PHB\"}"},
+        {"n1", "x-0", "xpu", "ring", 0, ""},
+        {"n1", "ring/1", "host", "ring", 1, ",\"held\":true"},
+        {"n1", "alone", "host", "", 0, ""},
+        {"n2", "other", "host", "", 0, ""},
+    };
+    cleanup_host struct host h = {0};
+    cleanup_with(json) cJSON *json = noted(pods, ARRAY_LEN(pods));
+    make_host(HOST("n1"), &h);
+    struct host_notes n;
+    host_notes_init(&n, &h, json, NULL);
+    cr_expect_str_eq(n.texts[0], "◀ a/ring pair 0 xPU, kept for a/ring pair 1 "
+                                 "host, a/alone");
+    cr_expect_null(n.texts[1]);
+    cr_expect_str_eq(n.texts[3], "◀ a/ring pair 0 host, PHB");
+    host_notes_fini(&n);
+    host_notes_init(&n, &h, json, "a/ring");
+    cr_expect_str_eq(n.texts[0], "◀ pair 0 xPU, kept for pair 1 host, alone");
+    host_notes_fini(&n);
+    host_notes_init(&n, &h, json, "ab/ring");
+    cr_expect_str_eq(n.texts[3], "◀ a/ring pair 0 host, PHB");
+    host_notes_fini(&n);
+}
+
+Test(notes, are_not_endless)
+{
+    struct noted pods[9];
+    cleanup_host struct host h = {0};
+    for (size_t i = 0; i < ARRAY_LEN(pods); i++)
+        pods[i] = (struct noted){"n1", "p", "service", "", 0, ""};
+    cleanup_with(json) cJSON *json = noted(pods, ARRAY_LEN(pods));
+    make_host(HOST("n1"), &h);
+    struct host_notes n;
+    host_notes_init(&n, &h, json, NULL);
+    cr_expect(strstr(n.texts[0], "a/p and 3 more"), "%s", n.texts[0]);
+    host_notes_fini(&n);
+}
+
 /* --- first fit and the verdict -------------------------------------------- */
 
 Test(firstfit, takes_what_comes_first)
@@ -466,9 +533,12 @@ static cJSON *allocations(const struct member *members)
     for (const struct member *m = members; m->role; m++) {
         str_addf(&text,
                  "%s{\"pod\":{\"namespace\":\"demo\",\"name\":\"p\","
-                 "\"role\":\"%s\",\"job\":\"allreduce\",\"pair\":%d},"
-                 "\"node\":\"n1\",\"cards\":[{\"id\":\"%s\"}],\"gpus\":[",
-                 m == members ? "" : ",", m->role, m->pair, m->card);
+                 "\"role\":\"%s\",\"job\":\"%s\",\"pair\":%d},"
+                 "\"node\":\"n1\",\"alignment\":{\"relation\":\"PXB\"},"
+                 "\"cards\":[{\"id\":\"%s\"}],\"gpus\":[",
+                 m == members ? "" : ",", m->role,
+                 strcmp(m->role, "service") == 0 ? "" : "allreduce", m->pair,
+                 m->card);
         if (m->gpu)
             str_addf(&text, "{\"id\":\"%s\"}", m->gpu);
         str_add(&text, "],\"numa\":0}");
@@ -485,7 +555,7 @@ static bool verdict(cJSON *json, struct str *text)
     demo_report_init(&r, &h, 1, 2, json);
     demo_report_pairs(&r, false, text);
     demo_report_summary(&r, text);
-    demo_report_picture(&r, false, text);
+    demo_report_picture(&r, json, false, text);
     bool good = demo_report_check(&r, text);
     demo_report_fini(&r);
     cJSON_Delete(json);
@@ -510,7 +580,7 @@ Test(report, a_job_that_got_the_best)
         "service runs on 1 cards",
         "◀ pair 0 xPU",
         "◀ pair 1 host, PXB",
-        "◀ pair 1 xPU, HBN",
+        "◀ pair 1 xPU, p\n",
     };
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
         cr_assert_not_null(strstr(str_text(&text), parts[i]), "%s\nin\n%s",
