@@ -1,6 +1,8 @@
 #include "extender/state/card_bars.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/base/refs.h"
@@ -32,7 +34,9 @@ bool card_bar_is_same(const struct card_bar *a, const struct card_bar *b)
 {
     return a->has_pci == b->has_pci &&
            (!a->has_pci || same_slot(&a->pci, &b->pci)) &&
-           strcmp(a->serial, b->serial) == 0 && strcmp(a->why, b->why) == 0;
+           strcmp(a->serial, b->serial) == 0 && strcmp(a->why, b->why) == 0 &&
+           a->drains == b->drains && a->evict == b->evict &&
+           strcmp(a->card, b->card) == 0;
 }
 
 bool card_bars_are_same(const struct card_bars *a, const struct card_bars *b)
@@ -42,6 +46,108 @@ bool card_bars_are_same(const struct card_bars *a, const struct card_bars *b)
     for (size_t i = 0; same && i < n; i++)
         same = card_bar_is_same(&a->items[i], &b->items[i]);
     return same;
+}
+
+static bool is_of_all(const struct card_bar *bar)
+{
+    return bar->drains && !bar->card[0];
+}
+
+/* --- drains ---------------------------------------------------------------- */
+
+void card_drain_explain(struct card_bar *bar)
+{
+    (void)snprintf(bar->why, sizeof bar->why, "%sdrained%s%s since %s: %s",
+                   bar->card[0] ? "" : "its node is ", bar->by[0] ? " by " : "",
+                   bar->by, bar->since, bar->reason);
+}
+
+int card_drain_check(const char *reason, const char *by, struct error *err)
+{
+    size_t size = strlen(reason);
+    if (size == 0 || size > CARD_DRAIN_REASON_MAX)
+        return error_set(err, EINVAL,
+                         "reason: has %zu bytes, must have 1 to %d", size,
+                         CARD_DRAIN_REASON_MAX);
+    if (strlen(by) > CARD_DRAIN_BY_MAX)
+        return error_set(err, EINVAL, "by: has more than %d bytes",
+                         CARD_DRAIN_BY_MAX);
+    return 0;
+}
+
+const struct card_bar *card_bars_drain(const struct card_bars *b,
+                                       const struct topo *topo, size_t card)
+{
+    const char *id = topo_device(topo, card)->id;
+    const struct card_bar *all = NULL;
+    for (size_t i = 0; b && i < b->n; i++) {
+        if (b->items[i].drains && strcmp(b->items[i].card, id) == 0)
+            return &b->items[i];
+        if (is_of_all(&b->items[i]))
+            all = &b->items[i];
+    }
+    return all;
+}
+
+/* A list of as many as are taken, up to CARD_BARS_MAX. */
+struct taking {
+    struct card_bar list[CARD_BARS_MAX];
+    size_t n;
+};
+
+static void take(struct taking *t, const struct card_bar *bar)
+{
+    if (t->n < CARD_BARS_MAX)
+        t->list[t->n++] = *bar;
+}
+
+static struct card_bars *taken(struct taking *t)
+{
+    struct card_bars *b = t->n ? card_bars_create(t->n) : NULL;
+    if (b)
+        memcpy(b->items, t->list, t->n * sizeof t->list[0]);
+    free(t);
+    return b;
+}
+
+int card_bars_edit(const struct card_bars *b, const struct card_bar *drain,
+                   bool gone, struct card_bars **ret_bars)
+{
+    struct taking *t = xcalloc(1, sizeof *t);
+    bool known = false;
+    if (!gone)
+        take(t, drain);
+    for (size_t i = 0; b && i < b->n; i++) {
+        bool same = b->items[i].drains &&
+                    strcmp(b->items[i].card, drain->card) == 0;
+        known |= same;
+        if (!same)
+            take(t, &b->items[i]);
+    }
+    if (gone && !known) {
+        free(t);
+        return -ENOENT;
+    }
+    *ret_bars = taken(t);
+    return 0;
+}
+
+struct card_bars *card_bars_join(const struct card_bars *drains,
+                                 const struct card_bars *others)
+{
+    struct taking *t = xcalloc(1, sizeof *t);
+    for (size_t i = 0; drains && i < drains->n; i++)
+        if (drains->items[i].drains)
+            take(t, &drains->items[i]);
+    for (size_t i = 0; others && i < others->n; i++)
+        if (!others->items[i].drains)
+            take(t, &others->items[i]);
+    return taken(t);
+}
+
+struct card_bars *card_bars_drains(const struct card_bars *b)
+{
+    return card_bars_join(b, NULL);
 }
 
 /* --- which card ----------------------------------------------------------- */
@@ -60,11 +166,28 @@ static bool contradicts(const struct card_bar *bar, const struct device *card)
     return (bar->has_pci && card->has_pci) || (bar->serial[0] && *card->serial);
 }
 
+/* One card; a drain of all of them is of none alone. */
+static enum card_bar_match find_drained(const struct card_bar *bar,
+                                        const struct topo *topo,
+                                        size_t *ret_card)
+{
+    size_t first = 0, n = topo_count(topo, DEVICE_CARD, &first);
+    for (size_t i = first; i < first + n; i++) {
+        if (strcmp(topo_device(topo, i)->id, bar->card) != 0)
+            continue;
+        *ret_card = i;
+        return CARD_BAR_FOUND;
+    }
+    return CARD_BAR_NONE;
+}
+
 enum card_bar_match card_bar_find(const struct card_bar *bar,
                                   const struct topo *topo, size_t *ret_card)
 {
     size_t first = 0, n = topo_count(topo, DEVICE_CARD, &first);
     size_t at = 0, serial = 0, n_at = 0, n_serial = 0;
+    if (bar->drains)
+        return find_drained(bar, topo, ret_card);
     for (size_t i = first; i < first + n; i++) {
         const struct device *card = topo_device(topo, i);
         if (bar->has_pci && is_at(card, &bar->pci)) {
@@ -123,6 +246,25 @@ static void bar_card(void *ctx, struct device *d)
     d->barred = why;
 }
 
+/* The first that says so counts. */
+static size_t bar_one(struct barring *b, const struct card_bar *bar,
+                      size_t card)
+{
+    if (card >= TOPO_CARDS_MAX || b->why[card])
+        return 0;
+    b->why[card] = bar->why;
+    return 1;
+}
+
+static size_t bar_all(struct barring *b, const struct card_bar *bar,
+                      const struct topo *topo)
+{
+    size_t first, n = topo_count(topo, DEVICE_CARD, &first), barred = 0;
+    for (size_t i = 0; i < n; i++)
+        barred += bar_one(b, bar, i);
+    return barred;
+}
+
 struct topo *card_bars_apply(const struct card_bars *b, struct topo *topo)
 {
     struct barring barring = {.next = 0};
@@ -132,11 +274,10 @@ struct topo *card_bars_apply(const struct card_bars *b, struct topo *topo)
     (void)topo_count(topo, DEVICE_CARD, &first);
     assert(first == 0); /* topo.h: cards come first */
     for (size_t i = 0; b && i < b->n; i++) {
-        if (card_bar_find(&b->items[i], topo, &card) != CARD_BAR_FOUND ||
-            barring.why[card])
-            continue;
-        barring.why[card] = b->items[i].why;
-        n++;
+        if (is_of_all(&b->items[i]))
+            n += bar_all(&barring, &b->items[i], topo);
+        else if (card_bar_find(&b->items[i], topo, &card) == CARD_BAR_FOUND)
+            n += bar_one(&barring, &b->items[i], card);
     }
     if (n == 0)
         return topo_ref(topo);
