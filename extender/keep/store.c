@@ -13,7 +13,8 @@
 
 #define STORE_FILE_NAME "biga.db"
 enum {
-    SCHEMA_VERSION = 2,
+    SCHEMA_VERSION = 3,
+    MARKED_VERSION = 2,          /* the first that has a mark beside it */
     APPLICATION_ID = 0x42494741, /* "BIGA" */
     LOG_PAGES_MAX = 1000,        /* from then on they are moved into the
                                   * database */
@@ -34,6 +35,13 @@ enum {
     "  name TEXT NOT NULL, json TEXT NOT NULL, sum INTEGER NOT NULL,"   \
     "  PRIMARY KEY (secret, namespace, name)) STRICT;"
 
+#define SQL_DRAINS                                   \
+    "CREATE TABLE drains ("                          \
+    "  node TEXT NOT NULL, card TEXT NOT NULL,"      \
+    "  evict INTEGER NOT NULL, since TEXT NOT NULL," \
+    "  who TEXT NOT NULL, reason TEXT NOT NULL,"     \
+    "  sum INTEGER NOT NULL, PRIMARY KEY (node, card)) STRICT;"
+
 #define SQL_SCHEMA                                                       \
     "BEGIN;"                                                             \
     "CREATE TABLE meta ("                                                \
@@ -50,13 +58,15 @@ enum {
     "CREATE TABLE allocations ("                                         \
     "  namespace TEXT NOT NULL, name TEXT NOT NULL, json TEXT NOT NULL," \
     "  sum INTEGER NOT NULL, PRIMARY KEY (namespace, name)) STRICT;"     \
-    "PRAGMA application_id = 1112098625;" SQL_APPLIED                    \
-    "PRAGMA user_version = 2;"                                           \
+    "PRAGMA application_id = 1112098625;" SQL_APPLIED SQL_DRAINS         \
+    "PRAGMA user_version = 3;"                                           \
     "COMMIT;"
 
 /* From schema version 1, which had no tables of applied objects. */
-#define SQL_SCHEMA_1_TO_2 \
-    "BEGIN;" SQL_APPLIED "PRAGMA user_version = 2; COMMIT;"
+#define SQL_SCHEMA_1_TO_3 \
+    "BEGIN;" SQL_APPLIED SQL_DRAINS "PRAGMA user_version = 3; COMMIT;"
+/* From version 2, which had none of drains. */
+#define SQL_SCHEMA_2_TO_3 "BEGIN;" SQL_DRAINS "PRAGMA user_version = 3; COMMIT;"
 
 #define SQL_PRAGMAS SQLDB_PRAGMAS "PRAGMA journal_size_limit = 16777216;"
 
@@ -112,6 +122,13 @@ static const char *const sql_texts[SQL_COUNT] = {
                           "AND namespace = ?2 AND name = ?3",
     [SQL_EACH_CONFIG] = "SELECT secret, namespace, name, json, sum "
                         "FROM configs ORDER BY namespace, secret, name",
+    [SQL_PUT_DRAIN] =
+        "INSERT INTO drains (node, card, evict, since, who, reason, sum) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (node, card) "
+        "DO UPDATE SET evict = ?3, since = ?4, who = ?5, reason = ?6, sum = ?7",
+    [SQL_DELETE_DRAIN] = "DELETE FROM drains WHERE node = ?1 AND card = ?2",
+    [SQL_EACH_DRAIN] = "SELECT node, card, evict, since, who, reason, sum "
+                       "FROM drains ORDER BY node, card",
 };
 
 /* --- statements ---------------------------------------------------------- */
@@ -163,7 +180,7 @@ static int check_schema(struct store *s, bool fresh, struct error *err)
     bool ours = !fresh && s->mark && dbmark_get(s->mark);
     if (ours && empty)
         return error_set(err, EBADMSG, "database: nothing is in it");
-    if (ours && (id != APPLICATION_ID || version < SCHEMA_VERSION))
+    if (ours && (id != APPLICATION_ID || version < MARKED_VERSION))
         return error_set(err, EBADMSG,
                          "database: its header is not what was written");
     if (empty)
@@ -176,10 +193,11 @@ static int check_schema(struct store *s, bool fresh, struct error *err)
                          ", this program knows up to %d: use a newer "
                          "program, or another state directory",
                          version, SCHEMA_VERSION);
-    if (version == 1)
-        return sqldb_execute(&s->d, SQL_SCHEMA_1_TO_2, "renewing the database",
-                             err);
-    return 0;
+    if (version == SCHEMA_VERSION)
+        return 0;
+    return sqldb_execute(&s->d,
+                         version < 2 ? SQL_SCHEMA_1_TO_3 : SQL_SCHEMA_2_TO_3,
+                         "renewing the database", err);
 }
 
 static int visit_meta(sqlite3_stmt *q, void *ctx, struct error *err)
@@ -195,9 +213,9 @@ static int visit_meta(sqlite3_stmt *q, void *ctx, struct error *err)
 /* -EBADMSG when any row is damaged. */
 static int check_content(struct store *s, struct error *err)
 {
-    static const enum sql others[] = {SQL_EACH_SLICE, SQL_EACH_BOOT,
+    static const enum sql others[] = {SQL_EACH_SLICE,      SQL_EACH_BOOT,
                                       SQL_EACH_ALLOCATION, SQL_EACH_POD,
-                                      SQL_EACH_CONFIG};
+                                      SQL_EACH_CONFIG,     SQL_EACH_DRAIN};
     int e = sqldb_check(&s->d, "fails its check", err);
     if (e == 0)
         e = sqldb_prepare(&s->d, sql_texts, s->sql, SQL_COUNT, err);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "extender/state/allocation.h"
+#include "extender/state/card_bars.h"
 #include "lib/base/error.h"
 
 struct store;
@@ -100,6 +101,13 @@ int store_put_config(struct store *s, const struct store_config *config,
 int store_delete_config(struct store *s, bool secret, const char *namespace,
                         const char *name, struct error *err);
 
+/* A drain of a card, or of a node's all (card_bars.h).  STORE_KUBERNETES: it is
+ * kept there already. */
+int store_put_drain(struct store *s, const char *node,
+                    const struct card_bar *drain, struct error *err);
+int store_delete_drain(struct store *s, const char *node, const char *card,
+                       struct error *err);
+
 /* Reading, all in the order of their keys; a callback that returns nonzero
  * ends the walk.  Texts are borrowed for the call. */
 typedef int store_slice_f(void *ctx, const char *name, const char *json,
@@ -124,6 +132,10 @@ int store_each_fed(struct store *s, store_node_f *visit, void *ctx,
 typedef int store_allocation_f(void *ctx, struct allocation *a);
 int store_each_allocation(struct store *s, store_allocation_f *visit, void *ctx,
                           struct error *err);
+typedef int store_drain_f(void *ctx, const char *node,
+                          const struct card_bar *drain);
+int store_each_drain(struct store *s, store_drain_f *visit, void *ctx,
+                     struct error *err);
 typedef int store_pod_f(void *ctx, const struct store_pod *pod);
 int store_each_pod(struct store *s, store_pod_f *visit, void *ctx,
                    struct error *err);

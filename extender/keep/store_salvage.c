@@ -1,5 +1,5 @@
-/* Saves what it can of a damaged database: allocations and applied objects,
- * which exist nowhere else.  Slices are not saved: advertisers publish them
+/* Saves what it can of a damaged database: allocations, applied objects
+ * and drains, which exist nowhere else.  Slices are not saved: advertisers publish them
  * again. */
 #include <stdio.h>
 
@@ -72,6 +72,29 @@ static int save_config(struct store *s, const struct dbpages_row *row,
     return store_put_config(s, &config, err);
 }
 
+static int save_drain(struct store *s, const struct dbpages_row *row,
+                      struct error *err)
+{
+    struct card_bar drain = {.drains = true,
+                             .evict = row->values[2].number != 0};
+    const struct {
+        char *to;
+        size_t cap;
+    } texts[] = {{NULL, 0},
+                 {drain.card, sizeof drain.card},
+                 {NULL, 0},
+                 {drain.since, sizeof drain.since},
+                 {drain.by, sizeof drain.by},
+                 {drain.reason, sizeof drain.reason}};
+    cleanup_free char *node = take_text(row, 0);
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        cleanup_free char *text = texts[i].to ? take_text(row, i) : NULL;
+        if (text)
+            (void)snprintf(texts[i].to, texts[i].cap, "%s", text);
+    }
+    return store_put_drain(s, node, &drain, err);
+}
+
 /* Only the row "version"; which nodes are silent shows soon enough. */
 static int save_meta(struct store *s, const struct dbpages_row *row,
                      struct error *err)
@@ -90,9 +113,8 @@ static const struct salvage {
     int (*save)(struct store *s, const struct dbpages_row *row,
                 struct error *err);
 } salvages[] = {
-    {"ttti", save_allocation},
-    {"tttiiiitttti", save_pod},
-    {"ittti", save_config},
+    {"ttti", save_allocation}, {"tttiiiitttti", save_pod},
+    {"ittti", save_config},    {"ttittti", save_drain},
     {"tii", save_meta},
 };
 

@@ -220,11 +220,31 @@ Test(store, refuses_a_newer_schema)
     struct error err = {0};
     store_close(s);
     s = NULL;
-    execute("PRAGMA user_version = 3");
+    execute("PRAGMA user_version = 4");
     cr_expect_eq(store_open(STORE_SQLITE, dir, &s, &err), -ENOTSUP);
-    cr_expect(strstr(err.text, "schema 3"), "%s", err.text);
-    execute("PRAGMA user_version = 2");
+    cr_expect(strstr(err.text, "schema 4"), "%s", err.text);
+    execute("PRAGMA user_version = 3");
     store_close(must_open(dir));
+}
+
+/* Of a release that drained nothing; it is marked, and not damaged. */
+Test(store, renews_an_older_schema)
+{
+    struct store *s = must_open(dir);
+    struct error err = {0};
+    const struct card_bar drain = {.drains = true, .card = "card-0"};
+    put(s, "a", "{}");
+    cleanup_free char *before = content(s);
+    store_close(s);
+    execute("DROP TABLE drains; PRAGMA user_version = 2");
+    s = must_open(dir);
+    cleanup_free char *after = content(s);
+    cr_expect_str_eq(after, before);
+    cr_expect_not(store_in_doubt(s));
+    cr_assert_eq(store_begin(s, &err), 0);
+    cr_expect_eq(store_put_drain(s, "n", &drain, &err), 0, "%s", err.text);
+    cr_expect_eq(store_commit(s, &err), 0, "%s", err.text);
+    store_close(s);
 }
 
 Test(store, refuses_a_database_of_others)
