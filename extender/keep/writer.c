@@ -114,6 +114,7 @@ static apply_f *const applies[] = {
     [WRITER_FOLLOW] = apply_follow,
     [WRITER_FED] = apply_fed,
     [WRITER_PODS] = apply_pods,
+    [WRITER_DRAIN] = apply_drain,
 };
 
 static bool is_write(const struct writer_op *op)
@@ -446,6 +447,7 @@ bool writer_heartbeat(struct writer *w, const struct slice_cache_body *body,
 static void process(struct writer *w, struct writer_op *ops)
 {
     write_ops(w, ops);
+    drains_settle(w, ops);
     if (doubt_settle(w, ops))
         sweep(w);
     move_pods(w, ops);

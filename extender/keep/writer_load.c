@@ -115,6 +115,8 @@ int writer_load(struct writer *w, struct error *err)
     if (e == 0)
         e = store_each_slice(w->store, NULL, load_slice, &load, err);
     if (e == 0)
+        e = drains_load(w, draft, err);
+    if (e == 0)
         e = store_each_silent(w->store, load_silent, &load, err);
     if (e == 0 && w->config.pods)
         e = load_all_fed(w, err);

@@ -58,6 +58,9 @@ enum writer_kind {
     WRITER_BARS,   /* node, bars: its cards that get no new pods (NULL: none);
                     * they hold for a node that comes later, too.  Not
                     * stored */
+    WRITER_DRAIN,  /* node, bars: one drain of it (card_bars.h), in place of one
+                    * of the same card; `gone`: it is over (-ENOENT: there is
+                    * none).  Of a node that comes later, too */
     WRITER_LEAD,   /* hold anew the places of all jobs that have members bound
                      * and are incomplete; `n_out`: jobs */
     WRITER_FOLLOW, /* give back all that is held */
@@ -80,17 +83,17 @@ struct writer_op {
 
     /* what several kinds take */
     const char *node;  /* bind: the target; list: a filter; heard, lost, free,
-                        * fed, trust, move, offer, bars */
+                        * fed, trust, move, offer, bars, drain */
     const char *owner; /* put, delete, trust: the node that asks, and may only
                         * touch its own; NULL: anybody */
     uint64_t number;   /* keep, free, fed */
-    bool gone;         /* heard, lost, move, claim */
+    bool gone;         /* heard, lost, move, claim, drain */
     /* the poster's; the writer takes references of its own */
     struct policy *policy;         /* set; NULL: none */
     struct fabric *fabric;         /* set; NULL: none */
     struct allocation *allocation; /* adopt */
     struct claim_use *claim;       /* claim */
-    struct card_bars *bars;        /* bars */
+    struct card_bars *bars;        /* bars, drain */
 
     union {      /* what one kind takes, or a few that are alike */
         struct { /* put, delete, get, list */

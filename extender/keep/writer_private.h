@@ -139,6 +139,11 @@ void note_bars(struct writer *w, struct writer_op *op, struct draft **draft);
 void bars_follow(const struct writer *w, struct draft *draft, const char *node,
                  const struct topo *before);
 void bars_free(struct writer *w);
+void apply_drain(struct batch *b, struct writer_op *op);
+/* What is committed of it counts from now on. */
+void drains_settle(struct writer *w, const struct writer_op *ops);
+/* Those that are stored, once the nodes are in the draft. */
+int drains_load(struct writer *w, struct draft *draft, struct error *err);
 
 /* The status that a node should have. */
 enum node_status status_now(const struct writer *w, const struct node *n);

@@ -1,0 +1,146 @@
+/* Drains: as they change what is given, and over restarts. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "tests/lib/sim/simstate.h"
+#include "tests/lib/tmpdir.h"
+
+static char *dir;
+static struct writer *w;
+
+static void start(void)
+{
+    dir = tmpdir_create();
+    w = sim_writer(dir);
+}
+
+static void stop(void)
+{
+    writer_stop(w);
+    tmpdir_remove(dir);
+}
+
+TestSuite(drains, .init = start, .fini = stop);
+
+static struct card_bars *bars_of(const char *card, const char *reason)
+{
+    struct card_bars *b = card_bars_create(1);
+    b->items[0] = (struct card_bar){.drains = true, .evict = true};
+    (void)snprintf(b->items[0].card, sizeof b->items[0].card, "%s", card);
+    (void)snprintf(b->items[0].reason, sizeof b->items[0].reason, "%s", reason);
+    (void)snprintf(b->items[0].by, sizeof b->items[0].by, "ann");
+    (void)snprintf(b->items[0].since, sizeof b->items[0].since,
+                   "2026-01-02T03:04:05Z");
+    card_drain_explain(&b->items[0]);
+    return b;
+}
+
+static int drain(const char *node, const char *card, bool gone)
+{
+    cleanup_with(card_bars) struct card_bars *b = bars_of(card, "new <fw>");
+    struct writer_op op = {
+        .kind = WRITER_DRAIN, .node = node, .bars = b, .gone = gone};
+    return writer_run(w, &op);
+}
+
+static int bar(const char *node, const char *serial)
+{
+    cleanup_with(card_bars) struct card_bars *b = NULL;
+    if (serial) {
+        b = card_bars_create(1);
+        (void)snprintf(b->items[0].serial, sizeof b->items[0].serial, "%s",
+                       serial);
+        (void)snprintf(b->items[0].why, sizeof b->items[0].why, "not ready");
+        b->items[0].has_pci = true;
+        b->items[0].pci.bus = 0x13;
+    }
+    struct writer_op op = {.kind = WRITER_BARS, .node = node, .bars = b};
+    return writer_run(w, &op);
+}
+
+/* Why card `i` of a node takes no pod, "" it does. */
+static const char *why(const char *node, size_t i)
+{
+    static char text[TOPO_BARRED_MAX + 1];
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
+    int32_t at = snapshot_find(s, node, strlen(node));
+    cr_assert_neq(at, NODE_NONE);
+    const struct device *d = topo_device(snapshot_node(s, (size_t)at)->topo, i);
+    cr_expect_eq(d->unhealthy, *d->barred != '\0');
+    (void)snprintf(text, sizeof text, "%s", d->barred);
+    return text;
+}
+
+static void restart(void)
+{
+    writer_stop(w);
+    w = sim_writer(dir);
+}
+
+#define CARD "card-0000-12-00"
+#define WHY "drained by ann since 2026-01-02T03:04:05Z: new <fw>"
+
+Test(drains, a_card_takes_no_new_pod_until_it_is_undrained)
+{
+    struct demand d = sim_pod("p", ROLE_HOST, "", 0);
+    struct error err = {0};
+    cr_assert_eq(sim_publish(w, "n", 1, "boot", 1), 0);
+    cr_assert_eq(drain("n", CARD, true), -ENOENT);
+    cr_assert_eq(drain("n", CARD, false), 0);
+    cr_expect_str_eq(why("n", 0), WHY);
+    cr_expect_eq(sim_bind(w, &d, "n", NULL, &err), -EBUSY);
+    restart();
+    cr_expect_str_eq(why("n", 0), WHY);
+    cr_assert_eq(sim_publish(w, "n", 1, "boot2", 1), 0);
+    cr_expect_str_eq(why("n", 0), WHY);
+    cr_assert_eq(drain("n", CARD, true), 0);
+    cr_expect_str_eq(why("n", 0), "");
+    cr_expect_eq(sim_bind(w, &d, "n", NULL, &err), 0, "%s", err.text);
+    restart();
+    cr_expect_str_eq(why("n", 0), "");
+}
+
+Test(drains, are_of_a_node_that_comes_later)
+{
+    cr_assert_eq(drain("n", "", false), 0);
+    cr_assert_eq(sim_publish(w, "n", 2, "boot", 1), 0);
+    cr_expect_str_eq(why("n", 0), "its node is " WHY);
+    cr_expect_str_eq(why("n", 1), "its node is " WHY);
+    restart();
+    cr_expect_str_eq(why("n", 1), "its node is " WHY);
+    cr_assert_eq(sim_withdraw(w, "n"), 0);
+    cr_assert_eq(drain("n", "", true), 0);
+    cr_assert_eq(sim_publish(w, "n", 2, "boot", 2), 0);
+    cr_expect_str_eq(why("n", 1), "");
+}
+
+/* An operator's object, and a drain of the same node. */
+Test(drains, do_not_undo_what_others_bar)
+{
+    cr_assert_eq(sim_publish(w, "n", 2, "boot", 1), 0);
+    cr_assert_eq(bar("n", "x"), 0);
+    cr_expect_str_eq(why("n", 1), "not ready");
+    cr_assert_eq(drain("n", CARD, false), 0);
+    cr_expect_str_eq(why("n", 0), WHY);
+    cr_expect_str_eq(why("n", 1), "not ready");
+    cr_assert_eq(bar("n", NULL), 0);
+    cr_expect_str_eq(why("n", 0), WHY);
+    cr_expect_str_eq(why("n", 1), "");
+    cr_assert_eq(bar("n", "x"), 0);
+    cr_assert_eq(drain("n", CARD, true), 0);
+    cr_expect_str_eq(why("n", 0), "");
+    cr_expect_str_eq(why("n", 1), "not ready");
+}
+
+Test(drains, the_card_and_its_node)
+{
+    cr_assert_eq(sim_publish(w, "n", 2, "boot", 1), 0);
+    cr_assert_eq(drain("n", CARD, false), 0);
+    cr_assert_eq(drain("n", "", false), 0);
+    cr_assert_eq(drain("n", CARD, true), 0);
+    cr_expect_str_eq(why("n", 0), "its node is " WHY);
+    cr_assert_eq(drain("n", "", true), 0);
+    cr_expect_str_eq(why("n", 0), "");
+}
