@@ -266,6 +266,7 @@ static enum httpd_admission answer(struct httpd_request *rq,
 {
     switch (call->verdict) {
     case REVIEW_ADMITTED:
+        httpd_set_user(rq, call->user);
         return HTTPD_ADMIT;
     case REVIEW_FORBIDDEN:
         httpd_refusal(rq, "forbidden");
@@ -367,10 +368,14 @@ static enum httpd_admission review(struct access *a, struct httpd_request *rq,
     return HTTPD_LATER;
 }
 
-static bool is_listed(struct access *a, const char *token)
+static bool is_listed(struct access *a, const char *token,
+                      struct httpd_request *rq)
 {
     hold_lock(&a->lock);
-    return a->tokens && tokens_user(a->tokens, token);
+    const char *user = a->tokens ? tokens_user(a->tokens, token) : NULL;
+    if (user)
+        httpd_set_user(rq, user);
+    return user;
 }
 
 static bool is_allowed(struct access *a, const char *token,
@@ -418,7 +423,7 @@ enum httpd_admission access_read(struct httpd_request *rq, void *ctx)
         return refuse_token(rq, "token-missing",
                             "a token is needed here: Authorization: Bearer "
                             "TOKEN");
-    if (is_listed(a, token))
+    if (is_listed(a, token, rq))
         return admit_listed(a, rq, token);
     if (!a->review)
         return refuse_token(rq, "token", "this token is nobody's");

@@ -28,6 +28,7 @@ struct verdict {
     uint8_t digest[DIGEST]; /* of token, verb and path */
     int64_t until_ms;
     enum review_verdict verdict;
+    char user[REVIEW_USER_MAX + 1];
 };
 
 struct user {
@@ -35,6 +36,7 @@ struct user {
     int64_t until_ms;
     char *subject; /* JSON members of a SubjectAccessReview's spec; NULL: the
                     * token is nobody's */
+    char name[REVIEW_USER_MAX + 1];
 };
 
 struct review {
@@ -95,16 +97,18 @@ static void call_digest(const struct review_call *call,
                   ret_digest);
 }
 
-enum review_verdict review_look(struct review *r,
-                                const struct review_call *call, int64_t now_ms)
+enum review_verdict review_look(struct review *r, struct review_call *call,
+                                int64_t now_ms)
 {
     uint8_t digest[DIGEST];
     call_digest(call, digest);
     const struct verdict *v = &r->verdicts[place_of(digest, VERDICTS)];
     enum review_verdict verdict = REVIEW_UNDECIDED;
     hold_lock(&r->lock);
-    if (now_ms < v->until_ms && memcmp(v->digest, digest, DIGEST) == 0)
+    if (now_ms < v->until_ms && memcmp(v->digest, digest, DIGEST) == 0) {
         verdict = v->verdict;
+        memcpy(call->user, v->user, sizeof call->user);
+    }
     return verdict;
 }
 
@@ -114,6 +118,7 @@ static void verdict_keep(struct review *r, const struct review_call *call,
     struct verdict v = {.verdict = call->verdict};
     v.until_ms = now_ms + (v.verdict == REVIEW_ADMITTED ? REVIEW_ADMITTED_MS
                                                         : REVIEW_REFUSED_MS);
+    memcpy(v.user, call->user, sizeof v.user);
     call_digest(call, v.digest);
     hold_lock(&r->lock);
     r->verdicts[place_of(v.digest, VERDICTS)] = v;
@@ -150,7 +155,8 @@ static void add_member(struct str *out, const cJSON *from, const char *name)
 }
 
 /* Who the token's user is, as members of a spec; NULL for nobody. */
-static int read_user(const cJSON *json, char **ret_subject, struct error *err)
+static int read_user(const cJSON *json, char **ret_subject,
+                     char ret_name[REVIEW_USER_MAX + 1], struct error *err)
 {
     struct reader r, status, user;
     cleanup_str struct str subject = STR_INIT(SUBJECT_MAX);
@@ -179,6 +185,7 @@ static int read_user(const cJSON *json, char **ret_subject, struct error *err)
         return error_set(err, EMSGSIZE, "status.user: has more than %d bytes",
                          SUBJECT_MAX);
     *ret_subject = str_steal(&subject);
+    (void)snprintf(ret_name, REVIEW_USER_MAX + 1, "%s", name);
     return 0;
 }
 
@@ -190,7 +197,7 @@ static int find_user(struct review *r, const char *token, int64_t now_ms,
     cleanup_str struct str body = STR_INIT(REQUEST_MAX);
     cleanup_with(json) cJSON *json = NULL;
     uint8_t digest[DIGEST];
-    char *subject;
+    char *subject, name[REVIEW_USER_MAX + 1] = "";
     digest_of(&token, 1, digest);
     struct user *u = &r->users[place_of(digest, USERS)];
     *ret_user = u;
@@ -206,11 +213,12 @@ static int find_user(struct review *r, const char *token, int64_t now_ms,
     if (r->answer.body.data) /* it has the token, too */
         explicit_bzero(r->answer.body.data, r->answer.body.cap);
     if (rc == 0)
-        rc = read_user(json, &subject, err);
+        rc = read_user(json, &subject, name, err);
     if (rc < 0)
         return rc;
     free(u->subject);
     u->subject = subject;
+    memcpy(u->name, name, sizeof u->name);
     u->until_ms = now_ms + (subject ? REVIEW_ADMITTED_MS : REVIEW_REFUSED_MS);
     memcpy(u->digest, digest, DIGEST);
     return 0;
@@ -293,6 +301,8 @@ static void decide(struct review *r, struct review_call *call, int64_t now_ms)
         call->verdict = REVIEW_UNKNOWN;
     else
         call->verdict = allowed ? REVIEW_ADMITTED : REVIEW_FORBIDDEN;
+    if (rc == 0)
+        memcpy(call->user, user->name, sizeof call->user);
     if (rc == 0) {
         verdict_keep(r, call, now_ms);
         return;

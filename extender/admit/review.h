@@ -18,6 +18,7 @@
 enum {
     REVIEW_WAITING_MAX = 256,   /* calls that wait for the thread */
     REVIEW_TOKEN_MAX = 16384,   /* bytes of a token */
+    REVIEW_USER_MAX = 253,      /* bytes of a name; the rest is cut */
     REVIEW_ADMITTED_MS = 10000, /* how long a verdict is remembered */
     REVIEW_REFUSED_MS = 5000,
     REVIEW_TIMEOUT_MS = 3000,  /* of one call to the API server */
@@ -41,7 +42,8 @@ struct review_call {
     const char *resource, *namespace, *name; /* the same; or NULL */
     /* the outcome */
     enum review_verdict verdict;
-    struct error error; /* why, for a person; no token in it */
+    char user[REVIEW_USER_MAX + 1]; /* when it is admitted: whose token it is */
+    struct error error;             /* why, for a person; no token in it */
 
     void (*done)(struct review_call *call); /* on the thread */
     void *ctx;
@@ -59,8 +61,8 @@ void review_stop(struct review *r); /* NULL allowed; every call is done */
 DEFINE_CLEANUP(review, struct review *, review_stop)
 
 /* What is remembered; REVIEW_UNDECIDED: nothing. Any thread. */
-enum review_verdict review_look(struct review *r,
-                                const struct review_call *call, int64_t now_ms);
+enum review_verdict review_look(struct review *r, struct review_call *call,
+                                int64_t now_ms);
 /* A place among those that wait; false when there is none.  It is taken by
  * the review_post() that has to follow.  Any thread. */
 bool review_reserve(struct review *r);

@@ -91,6 +91,7 @@ struct httpd_request {
     struct error err;
     struct uri uri;
     const char *refusal; /* of httpd_observation */
+    char user[HTTPD_USER_MAX + 1];
 };
 
 struct httpd {

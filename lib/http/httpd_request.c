@@ -48,6 +48,7 @@ struct httpd_request *request_take(struct httpd *h)
     rq->status = 200;
     rq->type = "application/json";
     rq->n_headers = 0;
+    rq->user[0] = '\0';
     rq->started_ns = rq->took_ns = 0;
     str_reset(&rq->body);
     for (size_t i = 0; i < URI_ARGS_MAX; i++)
@@ -224,6 +225,16 @@ bool httpd_wants(const struct httpd_request *rq, const char *type)
 bool httpd_wants_text(const struct httpd_request *rq)
 {
     return httpd_wants(rq, "text/plain");
+}
+
+void httpd_set_user(struct httpd_request *rq, const char *user)
+{
+    (void)snprintf(rq->user, sizeof rq->user, "%s", user);
+}
+
+const char *httpd_user(const struct httpd_request *rq)
+{
+    return rq->user;
 }
 
 struct str *httpd_reply(struct httpd_request *rq)

@@ -45,6 +45,10 @@ char *httpd_body(struct httpd_request *rq, size_t *ret_size);
  * client authority at this request's time; NULL without TLS, or when the
  * listener asks for none. */
 const struct tls_peer *httpd_peer(const struct httpd_request *rq);
+/* Who asks, as httpd_config.admit has found out; "": it has not. */
+enum { HTTPD_USER_MAX = 253 };
+void httpd_set_user(struct httpd_request *rq, const char *user);
+const char *httpd_user(const struct httpd_request *rq);
 /* Does the client ask for this type, or text/plain, rather than JSON? */
 bool httpd_wants(const struct httpd_request *rq, const char *type);
 bool httpd_wants_text(const struct httpd_request *rq);
