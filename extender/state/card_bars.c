@@ -76,12 +76,11 @@ int card_drain_check(const char *reason, const char *by, struct error *err)
 }
 
 const struct card_bar *card_bars_drain(const struct card_bars *b,
-                                       const struct topo *topo, size_t card)
+                                       const char *card)
 {
-    const char *id = topo_device(topo, card)->id;
     const struct card_bar *all = NULL;
     for (size_t i = 0; b && i < b->n; i++) {
-        if (b->items[i].drains && strcmp(b->items[i].card, id) == 0)
+        if (b->items[i].drains && strcmp(b->items[i].card, card) == 0)
             return &b->items[i];
         if (is_of_all(&b->items[i]))
             all = &b->items[i];

@@ -72,10 +72,10 @@ enum card_bar_match card_bar_find(const struct card_bar *bar,
 /* For people: "the node has no such card" … */
 const char *card_bar_match_text(enum card_bar_match match);
 
-/* The drain of this card (an index of the topology), or of its whole node; NULL
- * when there is none. */
+/* The drain of the card of this id, else of its whole node ("": that alone);
+ * NULL when there is none. */
 const struct card_bar *card_bars_drain(const struct card_bars *b,
-                                       const struct topo *topo, size_t card);
+                                       const char *card);
 /* The same list with this drain, in place of one of the same card; `gone`:
  * without it.  NULL when it is empty; -ENOENT: there is none to be gone. */
 int card_bars_edit(const struct card_bars *b, const struct card_bar *drain,

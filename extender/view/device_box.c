@@ -327,7 +327,11 @@ static void write_lines(struct pen *p)
         write_line(p, "d", str_text(&text), NULL);
     write_amounts(p);
     str_reset(&text);
-    add_trouble(p->box, &text);
+    const struct card_bar *drain = card_bars_drain(p->box->node->bars, d->id);
+    if (drain && *d->barred)
+        str_addf(&text, "drained: %s", drain->reason); /* the tooltip has all */
+    else
+        add_trouble(p->box, &text);
     if (text.size)
         write_line(p, "bad", str_text(&text), NULL);
     write_holders(p);

@@ -45,7 +45,8 @@ enum card_state card_state(const struct node *node, size_t card)
 {
     const struct node_state *s = &node->state;
     unsigned bit = 1U << card;
-    if (s->drained & bit)
+    if ((s->drained & bit) ||
+        card_bars_drain(node->bars, card_device(node, card)->id))
         return CARD_DRAINED;
     if (card_device(node, card)->unhealthy)
         return CARD_UNHEALTHY;
@@ -153,6 +154,22 @@ static void add_card_claims(struct str *out, const struct node *node,
         jwrite_end_array(out);
 }
 
+/* The member "drain" of a card, or ("") of a node; nothing when it is none. */
+static void add_drain(struct str *out, const struct node *node,
+                      const char *card)
+{
+    const struct card_bar *drain = card_bars_drain(node->bars, card);
+    if (!drain)
+        return;
+    jwrite_object(out, "drain");
+    jwrite_text(out, "reason", drain->reason);
+    jwrite_text(out, "since", drain->since);
+    jwrite_known_text(out, "by", drain->by);
+    jwrite_bool(out, "evict", drain->evict);
+    jwrite_bool(out, "wholeNode", !drain->card[0]);
+    jwrite_end_object(out);
+}
+
 void view_card(const struct node *node, const struct policy *policy,
                size_t card, struct str *out)
 {
@@ -161,6 +178,7 @@ void view_card(const struct node *node, const struct policy *policy,
     jwrite_text(out, "node", node->name);
     add_device(out, d);
     jwrite_text(out, "state", card_state_name(card_state(node, card)));
+    add_drain(out, node, d->id);
     if (d->cores)
         jwrite_uint(out, "freeCores", node->state.free_cores[card]);
     if (d->memory_mib)
@@ -213,6 +231,7 @@ static void add_node(struct str *out, const struct node *node)
     jwrite_object(out, NULL);
     jwrite_text(out, "name", node->name);
     jwrite_text(out, "status", node_status_name(node->status));
+    add_drain(out, node, "");
     jwrite_object(out, "cards");
     jwrite_uint(out, "total", c.cards);
     for (size_t i = 0; i < CARD_STATES; i++)
@@ -347,6 +366,8 @@ void view_topology(const struct node *node, struct str *out)
     for (size_t i = 0; i < n; i++) {
         jwrite_object(out, NULL);
         add_device(out, topo_device(node->topo, i));
+        if (topo_device(node->topo, i)->kind == DEVICE_CARD)
+            add_drain(out, node, topo_device(node->topo, i)->id);
         jwrite_end_object(out);
     }
     jwrite_end_array(out);
