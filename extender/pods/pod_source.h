@@ -18,6 +18,7 @@
 
 #include "extender/pods/job_pod.h"
 #include "extender/state/allocation.h"
+#include "extender/state/card_bars.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/str.h"
 #include "model/pod/demand.h"
@@ -61,6 +62,19 @@ struct pod_bind {
     size_t patch_size;
     /* `result` is a word of APP_BINDS; `error` is "" when it is bound */
     void (*done)(struct pod_bind *b, const char *result, const char *error);
+};
+
+/* A card or a node is to be drained, or is no longer.  What it points to lives
+ * until `done`, which is called once, by any thread. */
+struct pod_drain {
+    const char *node;
+    const struct card_bar *bar;
+    bool gone;
+    int result; /* 0 when it is durable, or -errno */
+    struct error error;
+    void (*done)(struct pod_drain *d);
+    void *ctx;
+    struct pod_drain *next; /* the source's */
 };
 
 struct pod_source_ops {
@@ -125,6 +139,10 @@ struct pod_source_ops {
      * node was never told of it. */
     bool (*may_release)(void *ctx, const char *namespace, const char *name,
                         bool *ret_unfed, struct str *why);
+
+    /* Where drains are kept elsewhere than in the store, which the writer is
+     * told of then. */
+    void (*drain)(void *ctx, struct pod_drain *d);
 
     /* --- binds, where they have to become true elsewhere (all or none) --- */
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "extender/serve/app.h"
 #include "lib/base/mem.h"
@@ -109,4 +110,17 @@ bool query_is_after(const char *namespace, const char *name, const char *token)
     if (order == 0)
         order = strcmp(name, slash ? slash + 1 : "");
     return order > 0;
+}
+
+bool query_is_json(struct httpd_request *rq)
+{
+    const char *type = httpd_header(rq, "Content-Type");
+    static const char json[] = "application/json";
+    size_t size = sizeof json - 1;
+    if (type && strncasecmp(type, json, size) == 0 &&
+        (type[size] == '\0' || type[size] == ';' || type[size] == ' '))
+        return true;
+    httpd_fail(rq, 415, "Content-Type: is \"%.64s\", must be %s",
+               type ? type : "", json);
+    return false;
 }

@@ -35,6 +35,10 @@ bool query_has_version(struct httpd_request *rq, const struct app *app,
 /* The same with the version that the source of pods has now. */
 bool query_is_current(struct httpd_request *rq, const struct app *app,
                       const struct snapshot *snapshot);
+/* Is its body JSON, as it says?  A page of elsewhere that a browser shows can
+ * post a plain text to here, but no JSON.  False when the request has been
+ * failed. */
+bool query_is_json(struct httpd_request *rq);
 /* The version of all that is shown: it grows with each change, and begins
  * anew after a start. */
 uint64_t query_version(const struct app *app);

@@ -108,28 +108,13 @@ static void apply_finish(struct httpd_request *rq, void *arg)
     change_free(c);
 }
 
-/* A page of elsewhere that a browser shows can post a plain text to here, but
- * no JSON. */
-static bool is_json(struct httpd_request *rq)
-{
-    const char *type = httpd_header(rq, "Content-Type");
-    static const char json[] = "application/json";
-    size_t size = sizeof json - 1;
-    if (type && strncasecmp(type, json, size) == 0 &&
-        (type[size] == '\0' || type[size] == ';' || type[size] == ' '))
-        return true;
-    httpd_fail(rq, 415, "Content-Type: is \"%.64s\", must be %s",
-               type ? type : "", json);
-    return false;
-}
-
 static void on_apply(struct httpd_request *rq, void *ctx)
 {
     struct app *app = ctx;
     struct applied_body body;
     struct error err = {0};
     size_t size;
-    if (!httpd_query_only(rq, no_params) || !is_json(rq))
+    if (!httpd_query_only(rq, no_params) || !query_is_json(rq))
         return;
     const char *data = httpd_body(rq, &size);
     if (applied_body_read(data, size, &app->demand, &body, &err) < 0) {

@@ -1,0 +1,313 @@
+#include "extender/serve/routes_drain.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/pods/applied_set.h"
+#include "extender/run/embedded.h"
+#include "extender/serve/query.h"
+#include "extender/serve/routes_private.h"
+#include "lib/base/json.h"
+#include "lib/base/jwrite.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+
+static const char *const no_params[] = {NULL};
+
+/* One that waits to be durable; then, embedded, for the end of its pods. */
+struct drain {
+    struct waiting waiting; /* first */
+    struct pod_drain there; /* in a cluster */
+    struct card_bars *bars; /* the one */
+    struct snapshot *snapshot;
+    const char *node; /* of the snapshot */
+    struct pod_change *changes;
+};
+
+static struct card_bar *bar_of(const struct drain *d)
+{
+    return &d->bars->items[0];
+}
+
+static void drain_free(struct drain *d)
+{
+    card_bars_unref(d->bars);
+    snapshot_unref(d->snapshot);
+    str_fini(&d->waiting.op.out);
+    free(d->changes);
+    free(d);
+}
+
+/* --- what is asked -------------------------------------------------------- */
+
+/* By its id, or by where it is: "card-0000-17-00", "0000:17:00.0". */
+static const char *find_card(const struct node *node, const char *name)
+{
+    struct pci_addr addr;
+    struct error ignored;
+    char id[TOPO_ID_MAX + 1];
+    size_t first,
+        n = node->topo ? topo_count(node->topo, DEVICE_CARD, &first) : 0;
+    if (pci_addr_parse(name, &addr, &ignored) == 0) {
+        device_id_format(DEVICE_CARD, &addr, id);
+        name = id;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(topo_device(node->topo, first + i)->id, name) == 0)
+            return topo_device(node->topo, first + i)->id;
+    return NULL;
+}
+
+/* The node, and the card if the path names one; false when the request has been
+ * failed.  What is drained may have gone since: then its id is to be given. */
+static bool find_target(struct httpd_request *rq, struct drain *d, bool gone)
+{
+    const char *name = httpd_arg(rq, 0), *card = httpd_arg(rq, 1);
+    int32_t i = snapshot_find(d->snapshot, name, strlen(name));
+    const struct node *node = i == NODE_NONE
+                                  ? NULL
+                                  : snapshot_node(d->snapshot, (size_t)i);
+    const char *id = node && *card ? find_card(node, card) : NULL;
+    d->node = node ? node->name : name;
+    if (!*card && strncmp(httpd_path(rq), "/v1/nodes/", 10) != 0) {
+        httpd_fail(rq, 404, "the path names no card");
+        return false;
+    }
+    if (!node && !gone) {
+        httpd_fail(rq, 404, "node \"%.253s\" has not published a slice", name);
+        return false;
+    }
+    if (*card && !id && !gone) {
+        httpd_fail(rq, 404,
+                   "node \"%.253s\" has no card \"%.63s\": see /v1/cards?node="
+                   "%.253s (biga cards)",
+                   name, card, name);
+        return false;
+    }
+    (void)snprintf(bar_of(d)->card, sizeof bar_of(d)->card, "%s",
+                   id ? id : card);
+    return true;
+}
+
+/* {"reason","evict","by"}; whom the listener knows is who it is. */
+static int read_body(struct httpd_request *rq, struct card_bar *bar,
+                     struct error *err)
+{
+    cleanup_with(json) cJSON *json = NULL;
+    struct reader r;
+    size_t size;
+    const char *body = httpd_body(rq, &size);
+    int e = json_parse(body, size, &json, err);
+    if (e < 0)
+        return e;
+    reader_init(&r, json, "", err);
+    const char *reason = reader_string(&r, "reason", DRAIN_BODY_MAX);
+    const char *by = reader_opt_string(&r, "by", DRAIN_BODY_MAX);
+    bar->evict = reader_opt_bool(&r, "evict", false);
+    e = reader_finish_strict(&r);
+    if (*httpd_user(rq) || !by)
+        by = httpd_user(rq);
+    if (e == 0)
+        e = card_drain_check(reason, by, err);
+    if (e < 0)
+        return e;
+    (void)snprintf(bar->reason, sizeof bar->reason, "%s", reason);
+    (void)snprintf(bar->by, sizeof bar->by, "%s", by);
+    return 0;
+}
+
+/* --- its pods ------------------------------------------------------------- */
+
+static bool is_there(const struct drain *d, const struct allocation *a)
+{
+    bool found = !bar_of(d)->card[0];
+    for (size_t i = 0; i < a->n_cards && !found; i++)
+        found = strcmp(a->cards[i], bar_of(d)->card) == 0;
+    return found && !a->held;
+}
+
+/* Those that are on it now; the caller frees the array. */
+static const struct allocation **find_pods(const struct drain *d, size_t *ret_n)
+{
+    size_t n, kept = 0;
+    const struct allocation **all =
+        alloc_index_on_node(d->snapshot->allocations, d->node, &n);
+    for (size_t i = 0; i < n; i++)
+        if (is_there(d, all[i]))
+            all[kept++] = all[i];
+    *ret_n = kept;
+    return all;
+}
+
+static void write_pods(const struct drain *d, struct str *out)
+{
+    size_t n;
+    cleanup_free const struct allocation **pods = find_pods(d, &n);
+    jwrite_array(out, "pods");
+    for (size_t i = 0; i < n; i++) {
+        jwrite_object(out, NULL);
+        jwrite_text(out, "namespace", pods[i]->demand.namespace);
+        jwrite_text(out, "name", pods[i]->demand.name);
+        jwrite_end_object(out);
+    }
+    jwrite_end_array(out);
+}
+
+/* --- the answer ----------------------------------------------------------- */
+
+static void reply(struct httpd_request *rq, const struct drain *d, bool gone)
+{
+    const struct card_bar *bar = bar_of(d);
+    struct str *out = httpd_reply(rq);
+    jwrite_object(out, NULL);
+    jwrite_object(out, gone ? "undrained" : "drained");
+    jwrite_text(out, "node", d->node);
+    jwrite_known_text(out, "card", bar->card);
+    jwrite_known_text(out, "reason", bar->reason);
+    jwrite_known_text(out, "since", bar->since);
+    jwrite_known_text(out, "by", bar->by);
+    if (!gone)
+        jwrite_bool(out, "evict", bar->evict);
+    jwrite_end_object(out);
+    write_pods(d, out);
+    str_add(out, "}\n");
+}
+
+/* Their deletes are written down, or could not be: one may have gone. */
+static void evict_finish(struct httpd_request *rq, void *arg)
+{
+    struct drain *d = arg;
+    if (d->waiting.op.result < 0 && d->waiting.op.result != -ENOENT)
+        httpd_fail(rq, waiting_failure(&d->waiting),
+                   "it is drained, but its pods were not told to end: %s",
+                   d->waiting.op.error.text);
+    else
+        reply(rq, d, false);
+    drain_free(d);
+}
+
+/* As biga delete does with each of them; false: there is none. */
+static bool evict(struct httpd_request *rq, struct drain *d)
+{
+    struct app *app = d->waiting.app;
+    size_t n, n_changes = 0;
+    cleanup_free const struct allocation **pods = find_pods(d, &n);
+    cleanup_with(pod_set) struct pod_set *set =
+        applied_get(embedded_of(&app->source)->store.applied);
+    d->changes = xcalloc(n + 1, sizeof *d->changes);
+    for (size_t i = 0; i < n; i++) {
+        const struct demand *pod = &pods[i]->demand;
+        if (pod_set_find_uid(set, pod->uid))
+            d->changes[n_changes++] =
+                (struct pod_change){.kind = APPLIED_DELETE,
+                                    .namespace = pod->namespace,
+                                    .name = pod->name,
+                                    .grace_s = -1};
+    }
+    if (n_changes == 0)
+        return false;
+    d->waiting.op = (struct writer_op){.kind = WRITER_PODS,
+                                       .changes = d->changes,
+                                       .n_changes = n_changes,
+                                       .out = STR_INIT(STR_MAX_DEFAULT)};
+    waiting_post(&d->waiting, rq, app, evict_finish);
+    return true;
+}
+
+static void finish(struct httpd_request *rq, void *arg)
+{
+    struct drain *d = arg;
+    struct app *app = d->waiting.app;
+    bool gone = d->waiting.op.gone;
+    if (d->waiting.op.result < 0) {
+        httpd_fail(rq, waiting_failure(&d->waiting), "%s",
+                   d->waiting.op.error.text);
+    } else {
+        snapshot_unref(d->snapshot); /* with all that was placed before */
+        d->snapshot = writer_snapshot(app->writer);
+        d->node = httpd_arg(rq, 0);
+        if (!gone && bar_of(d)->evict && !pod_source_has(&app->source, drain) &&
+            evict(rq, d))
+            return;
+        reply(rq, d, gone);
+    }
+    drain_free(d);
+}
+
+/* By any thread. */
+static void kept_there(struct pod_drain *there)
+{
+    struct drain *d = there->ctx;
+    d->waiting.op.result = there->result;
+    d->waiting.op.error = there->error;
+    httpd_resume(d->waiting.rq);
+}
+
+static void post(struct httpd_request *rq, struct app *app, struct drain *d,
+                 bool gone)
+{
+    d->waiting.op = (struct writer_op){
+        .kind = WRITER_DRAIN, .node = d->node, .bars = d->bars, .gone = gone};
+    if (!pod_source_has(&app->source, drain)) {
+        waiting_post(&d->waiting, rq, app, finish);
+        return;
+    }
+    d->waiting.app = app;
+    d->waiting.rq = rq;
+    d->there = (struct pod_drain){.node = d->node,
+                                  .bar = bar_of(d),
+                                  .gone = gone,
+                                  .done = kept_there,
+                                  .ctx = d};
+    httpd_then(rq, finish, d);
+    httpd_suspend(rq);
+    app->source.ops->drain(app->source.ctx, &d->there);
+}
+
+/* --- the routes ----------------------------------------------------------- */
+
+static struct drain *drain_create(struct app *app)
+{
+    struct drain *d = xcalloc(1, sizeof *d);
+    d->bars = card_bars_create(1);
+    bar_of(d)->drains = true;
+    d->snapshot = writer_snapshot(app->writer);
+    return d;
+}
+
+void on_drain(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    struct error err = {0};
+    if (!httpd_query_only(rq, no_params) || !query_is_json(rq))
+        return;
+    struct drain *d = drain_create(app);
+    struct card_bar *bar = bar_of(d);
+    if (read_body(rq, bar, &err) < 0) {
+        httpd_fail(rq, httpd_unread(&err), "%s", err.text);
+        drain_free(d);
+        return;
+    }
+    if (!find_target(rq, d, false)) {
+        drain_free(d);
+        return;
+    }
+    clock_format_utc(clock_wall_s(), bar->since);
+    card_drain_explain(bar);
+    post(rq, app, d, false);
+}
+
+void on_undrain(struct httpd_request *rq, void *ctx)
+{
+    struct app *app = ctx;
+    if (!httpd_query_only(rq, no_params))
+        return;
+    struct drain *d = drain_create(app);
+    if (!find_target(rq, d, true)) {
+        drain_free(d);
+        return;
+    }
+    (void)snprintf(bar_of(d)->by, sizeof bar_of(d)->by, "%s", httpd_user(rq));
+    post(rq, app, d, true);
+}
