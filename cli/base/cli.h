@@ -40,6 +40,8 @@ struct cli_settings {
     const char *wait_for;
     bool wait, rm;
     bool force;
+    const char *reason;
+    bool evict;
     int64_t hosts, pairs;
     const char *scheduler_listen, *publish_listen, *read_listen;
     /* run */

@@ -93,6 +93,11 @@ static const struct conf_setting settings[] = {
     FLAG("dot", dot, "fabric: print it as a graph for Graphviz."),
     FLAG("svg", svg,
          "fabric, topo, job: print it as a drawing (SVG), for a browser."),
+    TEXT("reason", reason, "drain: why, for those who wonder later.",
+         .metavar = "TEXT"),
+    FLAG("evict", evict,
+         "drain: the pods that are there are to end, too; in a cluster by the "
+         "Eviction API, as far as disruption budgets let them."),
     INT("grace", grace,
         "delete: how long the pods may take to end; -1: as long as each pod "
         "states.",

@@ -28,6 +28,8 @@ static const char *withdrawn(const cJSON *json)
     const char *health = json_text(json, "health");
     if (!cJSON_IsFalse(healthy))
         return "";
+    if (cJSON_GetObjectItemCaseSensitive(json, "drain"))
+        return "drained";
     return strcmp(health, "drained") == 0 ? "drained"
            : strcmp(health, "lost") == 0  ? "lost"
                                           : "unhealthy";

@@ -107,6 +107,20 @@ static void say_overfull(struct cli *c, const cJSON *pods)
     }
 }
 
+static void say_drain(struct cli *c, const cJSON *drain)
+{
+    const char *by = json_text(drain, "by");
+    if (!drain)
+        return;
+    str_add(&c->out, "\ndrained     since ");
+    text_clean(json_text(drain, "since"), &c->out);
+    if (*by)
+        str_add(&c->out, " by ");
+    text_clean(by, &c->out);
+    str_add(&c->out, ": ");
+    text_clean(json_text(drain, "reason"), &c->out);
+}
+
 static void say_node(struct cli *c, const cJSON *node)
 {
     const cJSON *slices = cJSON_GetObjectItemCaseSensitive(node, "slices");
@@ -122,6 +136,7 @@ static void say_node(struct cli *c, const cJSON *node)
     str_addf(&c->out, "\nslices      %.0f of %.0f, content ",
              json_number(slices, "present"), json_number(slices, "expected"));
     text_clean(json_text(node, "contentHash"), &c->out);
+    say_drain(c, cJSON_GetObjectItemCaseSensitive(node, "drain"));
     say_room(c, cJSON_GetObjectItemCaseSensitive(node, "room"));
     str_add_c(&c->out, '\n');
     say_overfull(c, json_list(node, "overfull"));

@@ -40,6 +40,7 @@ verb_f verb_jobs, verb_job;                               /* jobs.c */
 verb_f verb_policy;                                       /* policy.c */
 verb_f verb_cluster;                                      /* cluster.c */
 verb_f verb_why, verb_simulate;                           /* why.c */
+verb_f verb_drain, verb_undrain;                          /* drain.c */
 verb_f verb_apply, verb_delete, verb_release, verb_trust; /* apply.c */
 verb_f verb_ps;                                           /* ps.c */
 verb_f verb_events;                                       /* events.c */

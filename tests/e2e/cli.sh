@@ -73,7 +73,7 @@ all=$("$biga" --print-docs markdown | sed -n 's/^| `--\([a-z-]*\)`.*/\1/p')
 value() {
     case $1 in
     json | all-namespaces | watch | hostfile | pod-hostfile | dpu-hostfile | rankfile | ucx | nccl | urom | dot | svg | \
-        follow | once | applied | force | dry-run | wait | rm) ;;
+        follow | once | applied | force | dry-run | wait | rm | evict | previous | timestamps | interactive | tty) ;;
     output) echo "=yaml" ;;
     *) echo "=1" ;;
     esac
@@ -163,6 +163,21 @@ e.ParserCreate().ParseFile(sys.stdin.buffer)
 print(\"it is\")'"
 check "and no JSON" 2 "a drawing is no JSON" "$biga" topo --svg --json "$node"
 check "matrix" 0 "^CARD0 +X " "$biga" matrix "$node"
+card=$("$biga" cards "$node" | awk '/BlueField/ { print $2; exit }')
+check "drain asks why" 2 "--reason" "$biga" drain "$node/$card"
+check "drain of nothing" 2 'must be NODE/CARD' "$biga" drain "$node/" --reason x
+check "drain" 0 "^$node/$card is drained" env USER=ann \
+    "$biga" drain "$node/$card" --reason "new firmware"
+check "… is told by the cards" 0 "$card .*drained by ann since 2.*: new firmware" \
+    "$biga" cards "$node"
+check "… and by the tree" 0 "card $card .* drained" "$biga" topo "$node"
+check "undrain" 0 "takes new pods again" "$biga" undrain "$node/$card"
+check "… once" 1 "404.*is not drained" "$biga" undrain "$node/$card"
+check "drain of a node" 0 "^$node is drained" "$biga" drain "$node" --reason move
+check "… is told by it" 0 "^drained +since 2.*: move" "$biga" node "$node"
+check "undrain of a node" 0 "^$node takes" "$biga" undrain "$node"
+check "no card is drained any more" 0 "^0$" \
+    sh -c "'$biga' cards '$node' | grep -c drained; true"
 check "--json passes the server's JSON on" 0 '"relations":' \
     "$biga" --json topo "$node"
 check "nodes as YAML" 0 "^- name: $node$" "$biga" nodes -o yaml

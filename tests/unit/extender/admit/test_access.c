@@ -17,6 +17,7 @@
 #include "tests/lib/http/rawclient.h"
 #include "tests/lib/http/tlsclient.h"
 #include "tests/lib/sim/simhost.h"
+#include "tests/lib/sim/world.h"
 #include "tests/lib/tmpdir.h"
 
 #define TOKEN_A "alice-alice-alice"
@@ -270,6 +271,23 @@ static int read_as(const struct place *p, const char *method, const char *path,
                     NULL, reply);
 }
 
+/* Who drains is who the token says, whatever else is claimed. */
+static void expect_drainer(const struct place *p, const char *token,
+                           const char *part)
+{
+    struct raw_reply reply = {0};
+    cleanup_free char *header = xasprintf(
+        "Authorization: Bearer %s\r\nContent-Type: application/json\r\n",
+        token);
+    world_publish(p->server, 1, 1);
+    cr_expect_eq(raw_call(server_port(p->server, SERVER_READ), "POST",
+                          "/v1/nodes/node000/drain", header,
+                          "{\"reason\":\"r\",\"by\":\"mallory\"}", &reply),
+                 200);
+    cr_expect(strstr(str_text(&reply.body), part), "%s", str_text(&reply.body));
+    raw_reply_fini(&reply);
+}
+
 Test(access, read_listener_asks_for_tokens_of_a_file)
 {
     struct place p;
@@ -295,6 +313,7 @@ Test(access, read_listener_asks_for_tokens_of_a_file)
     cr_expect_eq(read_as(&p, "GET", "/%68ealthz", NULL, &reply), 401);
     cr_expect_eq(read_as(&p, "DELETE", "/v1/allocations/a/b", NULL, &reply),
                  401);
+    expect_drainer(&p, TOKEN_A, "\"by\":\"alice\"");
     struct access *a = server_app(p.server)->listener.access;
     write_file(&p, "tokens", "half");
     access_poll(a);
