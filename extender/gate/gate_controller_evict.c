@@ -6,7 +6,7 @@
 
 #include "extender/gate/gate_controller_private.h"
 #include "extender/judge/victims.h"
-#include "lib/base/jwrite.h"
+#include "extender/leader/eviction.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
 
@@ -83,19 +83,8 @@ static int evict(struct gate_controller *g, const struct demand *pod,
                  struct error *err)
 {
     cleanup_str struct str body = STR_INIT(BODY_MAX);
-    jwrite_object(&body, NULL);
-    jwrite_text(&body, "apiVersion", "policy/v1");
-    jwrite_text(&body, "kind", "Eviction");
-    jwrite_object(&body, "metadata");
-    jwrite_text(&body, "name", pod->name);
-    jwrite_text(&body, "namespace", pod->namespace);
-    jwrite_end_object(&body);
-    jwrite_object(&body, "deleteOptions");
-    jwrite_object(&body, "preconditions");
-    jwrite_text(&body, "uid", pod->uid);
-    jwrite_end_object(&body);
-    jwrite_end_object(&body);
-    jwrite_end_object(&body);
+    eviction_write(&(struct eviction){pod->namespace, pod->name, pod->uid},
+                   &body);
     int r = gate_call(g, "POST", pod, "/eviction", KUBE_JSON, &body, err);
     return r == -ENOENT || r == -EBUSY ? 0 : r; /* it is gone */
 }

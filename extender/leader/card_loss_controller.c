@@ -5,18 +5,14 @@
 #include <stdlib.h>
 
 #include "extender/leader/card_losses.h"
+#include "extender/leader/eviction.h"
 #include "extender/leader/pod_condition.h"
-#include "lib/base/jwrite.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
 #include "lib/io/thread_name.h"
 #include "lib/kube/client.h"
 
-enum {
-    IDLE_MS = 1000, /* while somebody else leads */
-    PATH_MAX_BYTES = 2048,
-    BODY_MAX_BYTES = 8192,
-};
+enum { IDLE_MS = 1000 }; /* while somebody else leads */
 
 struct card_loss_controller {
     struct card_loss_config config;
@@ -59,24 +55,9 @@ static int tell(struct card_loss_controller *c,
 static int evict(struct card_loss_controller *c,
                  const struct card_losses_action *a, struct error *err)
 {
-    cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
-    cleanup_str struct str body = STR_INIT(BODY_MAX_BYTES);
-    kube_path_object(&path, "/api/v1", a->namespace, "pods", a->name);
-    str_add(&path, "/eviction");
-    str_add(&body, "{\"apiVersion\":\"policy/v1\",\"kind\":\"Eviction\","
-                   "\"metadata\":{");
-    jwrite_text(&body, "name", a->name);
-    jwrite_text(&body, "namespace", a->namespace);
-    str_add(&body, "},\"deleteOptions\":{\"preconditions\":{");
-    jwrite_text(&body, "uid", a->uid);
-    str_add(&body, "}}}");
-    const struct kube_request request = {.method = "POST",
-                                         .path = str_text(&path),
-                                         .type = KUBE_JSON,
-                                         .body = body.data,
-                                         .body_size = body.size,
-                                         .timeout_ms = CARD_LOSS_CALL_MS};
-    return kube_call(c->client, &request, &c->answer, err);
+    const struct eviction eviction = {a->namespace, a->name, a->uid};
+    return eviction_post(c->client, &eviction, CARD_LOSS_CALL_MS, &c->answer,
+                         err);
 }
 
 /* --- one action ----------------------------------------------------------- */
