@@ -51,6 +51,8 @@ static const struct {
     [EVENTS_CARD_BACK] = {"CardAnswers", false, false},
     [EVENTS_EVICTED] = {"CardLostEvicted", true, false},
     [EVENTS_NOT_EVICTED] = {"CardLostNotEvicted", true, false},
+    [EVENTS_DRAINED] = {"CardDrainedEvicted", true, false},
+    [EVENTS_NOT_DRAINED] = {"CardDrainedNotEvicted", true, false},
     [EVENTS_PREEMPTED] = {"Preempted", true, false},
     [EVENTS_UNKNOWN_KEY] = {"UnknownKey", true, true},
     [EVENTS_ALIGNMENT_LOST] = {"AlignmentLost", true, true},

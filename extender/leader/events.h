@@ -46,6 +46,8 @@ enum events_reason {
     EVENTS_CARD_BACK,
     EVENTS_EVICTED,     /* its card stayed lost */
     EVENTS_NOT_EVICTED, /* and it could not be evicted */
+    EVENTS_DRAINED,     /* its card was drained, and it is to end */
+    EVENTS_NOT_DRAINED, /* and it could not be evicted */
     EVENTS_PREEMPTED,   /* at the gate: for a pod of higher priority */
     EVENTS_OVERFULL,    /* it has more than its node has */
     EVENTS_UNKNOWN_KEY,
