@@ -444,6 +444,7 @@ void server_stop(struct server *s)
     embedded_quiesce(s->embedded);
     relay_quiesce(s->app.relay);
     changes_quiesce(s->app.changes);
+    cluster_quiesce(s->cluster);
     /* the writer outlives the listeners: it answers what waits for it */
     for (size_t i = SERVER_LISTENERS; i-- > 0;)
         httpd_stop(s->listeners[i]);

@@ -6,6 +6,7 @@
 
 #include "extender/app/fabric_files.h"
 #include "extender/cluster/cluster_private.h"
+#include "extender/leader/drain_entry.h"
 #include "lib/kube/lease.h"
 
 static bool may_bind(void *ctx, int64_t call_ms)
@@ -166,8 +167,10 @@ static void create_parts(struct cluster *c)
     c->identity = make_identity(c->config.identity);
     c->heartbeats_path = path_of(KUBE_LEASE_GROUP, own->heartbeats, "leases");
     c->achieved_path = path_of("/api/v1", own->heartbeats, "configmaps");
+    c->drains_path = path_of("/api/v1", own->namespace, "configmaps");
     c->achieved = cluster_achieved_create(own->achieved);
     c->feed = feed_create(own->writer);
+    c->drains = cluster_drains_create(c->feed);
     c->slices = cluster_slices_create(
         &(struct cluster_slices_config){.feed = c->feed,
                                         .metrics = own->metrics,
@@ -352,6 +355,30 @@ static struct reflector_kind achieved_kind(const struct cluster *c)
     };
 }
 
+static struct reflector_kind drains_kind(const struct cluster *c)
+{
+    return (struct reflector_kind){
+        .name = "drains",
+        .path = c->drains_path,
+        .query = "fieldSelector=metadata.name%3D" DRAIN_CONFIGMAP,
+        .handler = cluster_drains_handler,
+        .ctx = c->drains,
+        .without = "nothing that biga drain has drained is known: let it list "
+                   "and watch ConfigMap " DRAIN_CONFIGMAP,
+    };
+}
+
+static int start_drainer(struct cluster *c, struct error *err)
+{
+    const struct drainer_config config = {.kube = c->config.kube,
+                                          .namespace = c->config.namespace,
+                                          .writer = c->config.writer,
+                                          .events = c->events,
+                                          .may_write = may_bind,
+                                          .ctx = c};
+    return drainer_start(&config, &c->drainer, err);
+}
+
 static int start_reflector(struct cluster *c, struct error *err)
 {
     struct reflector_kind kinds[CLUSTER_KINDS] = {
@@ -385,6 +412,7 @@ static int start_reflector(struct cluster *c, struct error *err)
                                 .handler = host_capacity_pods,
                                 .ctx = c->host_capacity},
         [CLUSTER_ACHIEVED] = achieved_kind(c),
+        [CLUSTER_DRAINS] = drains_kind(c),
         [CLUSTER_OTHER_SLICES] =
             claims_kind(c, CLAIM_BOOK_SLICES, "other-slices",
                         "/apis/resource.k8s.io/v1/resourceslices"),
@@ -441,6 +469,8 @@ static int start_threads(struct cluster *c, struct error *err)
     if (r == 0)
         r = start_gate(c, err);
     if (r == 0)
+        r = start_drainer(c, err);
+    if (r == 0)
         r = start_reflector(c, err);
     if (r == 0)
         r = elect_start(&elect, &c->elect, err);
@@ -470,6 +500,7 @@ void cluster_stop(struct cluster *c)
     pair_controller_stop(c->pair_controller);
     waker_stop(c->waker);
     card_loss_controller_stop(c->card_losses);
+    drainer_stop(c->drainer);
     gate_controller_quiesce(c->gate); /* decides nothing any more */
     binder_stop(c->binder); /* before the Lease is given back: no bind of ours
  * may be on its way when another replica leads */
@@ -486,6 +517,7 @@ void cluster_stop(struct cluster *c)
     cluster_heartbeats_destroy(c->heartbeats);
     cluster_nodes_destroy(c->nodes);
     cluster_achieved_destroy(c->achieved);
+    cluster_drains_destroy(c->drains);
     cluster_pods_destroy(c->pods);
     claim_book_destroy(c->claims);
     cluster_dpus_destroy(c->dpus);
@@ -496,7 +528,14 @@ void cluster_stop(struct cluster *c)
     free(c->identity);
     free(c->heartbeats_path);
     free(c->achieved_path);
+    free(c->drains_path);
     free(c);
+}
+
+void cluster_quiesce(struct cluster *c)
+{
+    if (c)
+        drainer_quiesce(c->drainer);
 }
 
 struct cluster_ps *cluster_ps_of(struct cluster *c)

@@ -67,6 +67,9 @@ struct cluster_ps;
  * leading. */
 int cluster_start(const struct cluster_config *config,
                   struct cluster **ret_cluster, struct error *err);
+/* Requests that wait for the API server are answered: before the listeners are
+ * stopped. */
+void cluster_quiesce(struct cluster *c); /* NULL allowed */
 /* After the listeners have been stopped, before the writer is. NULL allowed */
 void cluster_stop(struct cluster *c);
 DEFINE_CLEANUP(cluster, struct cluster *, cluster_stop)

@@ -105,6 +105,12 @@ struct cluster_dpus_of *cluster_dpus_of(struct cluster_dpus *c,
                                         enum dpu_kind kind);
 extern const struct reflector_handler cluster_dpus_handler;
 
+/* Drains: ConfigMap biga-drains (leader/drain_entry.h). */
+struct cluster_drains;
+struct cluster_drains *cluster_drains_create(struct feed *feed);
+void cluster_drains_destroy(struct cluster_drains *c);
+extern const struct reflector_handler cluster_drains_handler;
+
 /* Pods with a role. */
 struct cluster_pods;
 struct cluster_pods_config {

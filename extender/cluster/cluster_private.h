@@ -16,6 +16,7 @@
 #include "extender/history/history_cluster.h"
 #include "extender/leader/binds.h"
 #include "extender/leader/card_loss_controller.h"
+#include "extender/leader/drainer.h"
 #include "extender/leader/elect.h"
 #include "extender/leader/events.h"
 #include "extender/leader/pair_controller.h"
@@ -30,6 +31,7 @@ enum cluster_kind {
     CLUSTER_PODS,
     CLUSTER_OTHER_PODS,
     CLUSTER_ACHIEVED,
+    CLUSTER_DRAINS,
     CLUSTER_BASE, /* these are always followed */
     CLUSTER_OTHER_SLICES = CLUSTER_BASE,
     CLUSTER_CLAIMS,
@@ -54,12 +56,13 @@ struct cluster_lead {
 
 struct cluster {
     struct cluster_config config;
-    char *identity, *heartbeats_path, *achieved_path;
+    char *identity, *heartbeats_path, *achieved_path, *drains_path;
     struct feed *feed;
     struct cluster_slices *slices;
     struct cluster_heartbeats *heartbeats;
     struct cluster_nodes *nodes;
     struct cluster_achieved *achieved;
+    struct cluster_drains *drains;
     struct cluster_pods *pods;
     struct claim_book *claims; /* NULL: they are not followed */
     struct cluster_dpus *dpus; /* the same */
@@ -77,6 +80,7 @@ struct cluster {
     struct card_loss_controller *card_losses;
     struct gate_controller *gate;
     struct history_cluster *history;
+    struct drainer *drainer;
     struct cluster_lead lead;
 };
 

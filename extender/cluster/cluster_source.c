@@ -245,6 +245,12 @@ static int join_claims(void *ctx, const struct snapshot *s,
                      "and pins its claims");
 }
 
+static void drain(void *ctx, struct pod_drain *d)
+{
+    struct cluster *c = ctx;
+    drainer_post(c->drainer, d);
+}
+
 static const struct pod_source_ops ops = {
     .leads = leads,
     .is_ready = is_ready,
@@ -261,6 +267,7 @@ static const struct pod_source_ops ops = {
     .add_waiting = add_waiting,
     .answered = answered,
     .may_release = may_release,
+    .drain = drain,
     .bind_begin = bind_begin,
     .bind = bind,
     .bind_refused = bind_refused,

@@ -221,8 +221,11 @@ static void finish(struct httpd_request *rq, void *arg)
     struct app *app = d->waiting.app;
     bool gone = d->waiting.op.gone;
     if (d->waiting.op.result < 0) {
-        httpd_fail(rq, waiting_failure(&d->waiting), "%s",
-                   d->waiting.op.error.text);
+        httpd_fail(rq,
+                   d->waiting.op.result == -EINVAL
+                       ? 400
+                       : waiting_failure(&d->waiting),
+                   "%s", d->waiting.op.error.text);
     } else {
         snapshot_unref(d->snapshot); /* with all that was placed before */
         d->snapshot = writer_snapshot(app->writer);
@@ -276,6 +279,19 @@ static struct drain *drain_create(struct app *app)
     return d;
 }
 
+/* As far as is known here: of a node that is not there the one who keeps it
+ * knows. */
+static bool is_undrained(const struct drain *d)
+{
+    int32_t i = snapshot_find(d->snapshot, d->node, strlen(d->node));
+    const struct card_bar *known =
+        i == NODE_NONE
+            ? bar_of(d)
+            : card_bars_drain(snapshot_node(d->snapshot, (size_t)i)->bars,
+                              bar_of(d)->card);
+    return !known || strcmp(known->card, bar_of(d)->card) != 0;
+}
+
 void on_drain(struct httpd_request *rq, void *ctx)
 {
     struct app *app = ctx;
@@ -309,5 +325,11 @@ void on_undrain(struct httpd_request *rq, void *ctx)
         return;
     }
     (void)snprintf(bar_of(d)->by, sizeof bar_of(d)->by, "%s", httpd_user(rq));
+    if (is_undrained(d)) {
+        httpd_fail(rq, 404, "%.253s%s%.63s is not drained", d->node,
+                   bar_of(d)->card[0] ? "/" : "", bar_of(d)->card);
+        drain_free(d);
+        return;
+    }
     post(rq, app, d, true);
 }

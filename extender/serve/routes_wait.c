@@ -29,6 +29,10 @@ unsigned waiting_failure(const struct waiting *w)
         return 404;
     case -EEXIST:
         return 409;
+    case -EAGAIN: /* of the API server, where it keeps things */
+    case -ETIMEDOUT:
+    case -ECONNREFUSED:
+        return 503;
     case -EFBIG:
     case -ENOSPC:
         return 507;
