@@ -351,6 +351,47 @@ class Bench:
         finally:
             self.api.delete("configmaps", "biga-nodes", name)
 
+    def drains_are_followed(self):
+        read, node = self.watch_anew(), NODES[0]
+
+        def told():
+            return "drain" in read.call("GET", "/v1/nodes/" + node)
+        self.wait("its node is known", lambda: not told())
+        try:
+            self.entry(node, json.dumps({"reason": "by hand"}))
+            self.wait("a drain is known", told)
+        finally:
+            self.entry(node, None)
+        self.wait("it is over", lambda: not told())
+
+    def entry(self, node, text):
+        self.api.patch("configmaps", "biga-system", "biga-drains",
+                       {"data": {node: text}})
+
+    def drains_are_written(self):
+        where = f"/v1/nodes/{NODES[0]}/drain"
+        try:
+            status = self.ask("operator", "POST", where, {"reason": "a test"})
+            assert status == 200, status
+            found = self.api.get("configmaps", "biga-system", "biga-drains")
+            assert NODES[0] in found["data"], found
+        finally:
+            self.entry(NODES[0], None)
+
+    def undrains_are_asked_for(self, what="nodes", rest=""):
+        """Allowed; but nothing is drained."""
+        where = f"/v1/{what}/{NODES[0]}{rest}/drain"
+        status = self.ask("operator", "DELETE", where)
+        assert status == 404, status
+
+    def cards_are_drained(self):
+        where = f"/v1/cards/{NODES[0]}/none/drain"
+        status = self.ask("operator", "POST", where, {"reason": "a test"})
+        assert status == 404, status
+
+    def cards_are_undrained(self):
+        self.undrains_are_asked_for("cards", "/none")
+
     def pods_are_followed(self):
         there, later = self.name("there"), self.name("later")
         self.api.create("pods", host_pod(there))
@@ -727,6 +768,16 @@ NEEDED_BY = {
     ("biga-reader", "/v1/simulate", "post"): Bench.simulations_are_asked_for,
     ("biga-operator", "/v1/allocations/*", "delete"):
         Bench.allocations_are_released,
+    ("biga-operator", "/v1/nodes/*", "post"): Bench.drains_are_written,
+    ("biga-operator", "/v1/nodes/*", "delete"): Bench.undrains_are_asked_for,
+    ("biga-operator", "/v1/cards/*", "post"): Bench.cards_are_drained,
+    ("biga-operator", "/v1/cards/*", "delete"): Bench.cards_are_undrained,
+    ("biga-extender-election", "configmaps", "patch"):
+        Bench.drains_are_written,
+    ("biga-extender-election", "configmaps", "list"):
+        Bench.drains_are_followed,
+    ("biga-extender-election", "configmaps", "watch"):
+        Bench.drains_are_followed,
     ("biga-advertiser", "nodes", "get"): Bench.hosts_are_published,
     ("biga-advertiser", "nodes", "patch"): Bench.hosts_are_published,
     ("biga-advertiser", "resourceslices", "list"): Bench.hosts_are_published,
