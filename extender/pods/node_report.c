@@ -71,6 +71,24 @@ static unsigned read_word(struct reader *r, const char *name,
     return word && i < n ? i : 0;
 }
 
+/* The member "usage"; none: not known. */
+static int read_used(struct reader *of, struct used *used)
+{
+    struct reader r;
+    char path[READER_PATH_MAX];
+    const cJSON *usage = reader_opt_object(of, "usage");
+    if (!usage)
+        return 0;
+    reader_path(of, "usage", -1, path);
+    reader_init(&r, usage, path, of->err);
+    used->cpu_milli = reader_int(&r, "cpuMillicores", 0, USED_MAX);
+    used->memory_mib = reader_int(&r, "memoryMib", 0, USED_MAX);
+    const char *at = reader_opt_string(&r, "at", sizeof used->at - 1);
+    keep(at, used->at, sizeof used->at);
+    used->known = !r.failed;
+    return reader_finish_lenient(&r);
+}
+
 /* --- pods --------------------------------------------------------------- */
 
 /* A node knows nothing of pods that have no place. */
@@ -132,7 +150,9 @@ static int read_pod(const cJSON *json, const char *path,
     read_cut(&r, "reason", s->reason, sizeof s->reason);
     read_cut(&r, "message", s->message, sizeof s->message);
     read_cut(&r, "address", s->address, sizeof s->address);
-    int e = reader_finish_lenient(&r);
+    int e = read_used(&r, &pod->used);
+    if (e == 0)
+        e = reader_finish_lenient(&r);
     return e == 0 ? read_containers(&r, list, s) : e;
 }
 
@@ -179,6 +199,7 @@ static int read_places(const cJSON *list, struct node_report *s,
         struct reader r;
         char path[32];
         struct place_told *p = &s->places[s->n_places];
+        struct used *used = &s->used[s->n_places];
         (void)snprintf(path, sizeof path, "places[%zu]", s->n_places++);
         reader_init(&r, item, path, err);
         read_whole(&r, "name", p->name, sizeof p->name);
@@ -186,7 +207,9 @@ static int read_places(const cJSON *list, struct node_report *s,
                                                  PLACE_HEALTHS);
         read_cut(&r, "reason", p->reason, sizeof p->reason);
         read_cut(&r, "runtime", p->runtime, sizeof p->runtime);
-        int e = reader_finish_lenient(&r);
+        int e = read_used(&r, used);
+        if (e == 0)
+            e = reader_finish_lenient(&r);
         if (e < 0)
             return e;
     }

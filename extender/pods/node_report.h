@@ -16,6 +16,15 @@ enum {
     NODE_REPORT_BODY_MAX = 16 << 20,
     NODE_REPORT_BOOT_MAX = 63,
     NODE_REPORT_RUNTIME_MAX = 127,
+    USED_AT_MAX = 39,
+};
+#define USED_MAX (INT64_C(1) << 40) /* of either */
+
+/* What a pod, or all pods of a place, use. */
+struct used {
+    bool known;
+    int64_t cpu_milli, memory_mib;
+    char at[USED_AT_MAX + 1]; /* when, RFC 3339; "" not told */
 };
 
 enum place_health {
@@ -37,6 +46,7 @@ struct place_told {
 struct node_report_pod {
     char uid[DEMAND_UID_MAX + 1];
     struct pod_status *status; /* owned */
+    struct used used;
 };
 
 struct node_report {
@@ -45,6 +55,7 @@ struct node_report {
     struct node_report_pod *pods;
     size_t n_pods;
     struct place_told places[NODE_REPORT_PLACES_MAX];
+    struct used used[NODE_REPORT_PLACES_MAX]; /* of the places */
     size_t n_places;
 };
 void node_report_destroy(struct node_report *s); /* NULL allowed */

@@ -14,9 +14,17 @@ static void need(bool truth)
         abort();
 }
 
+static void check_used(const struct used *u)
+{
+    need(u->cpu_milli >= 0 && u->cpu_milli <= USED_MAX);
+    need(u->memory_mib >= 0 && u->memory_mib <= USED_MAX);
+    need(strlen(u->at) <= USED_AT_MAX);
+}
+
 static void check_pod(const struct node_report_pod *p)
 {
     const struct pod_status *s = p->status;
+    check_used(&p->used);
     need(p->uid[0] && s && s->state > POD_STATE_PENDING &&
          s->state < POD_STATES);
     need(strlen(s->reason) <= APPLIED_REASON_MAX &&
@@ -39,5 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     need(!s || s->n_places <= NODE_REPORT_PLACES_MAX);
     for (size_t i = 0; s && i < s->n_places; i++)
         need(s->places[i].name[0] && s->places[i].health < PLACE_HEALTHS);
+    for (size_t i = 0; s && i < s->n_places; i++)
+        check_used(&s->used[i]);
     return 0;
 }

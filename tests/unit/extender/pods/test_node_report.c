@@ -45,6 +45,34 @@ Test(node_report, reads_all)
     cr_expect_str_eq(s->places[0].runtime, "containerd 1.6");
 }
 
+Test(node_report, reads_what_is_used)
+{
+    const char *json =
+        "{\"pods\":[{\"uid\":\"u\",\"state\":\"running\",\"usage\":{"
+        "\"cpuMillicores\":1500,\"memoryMib\":77,\"at\":\"2026-01-02T03:04:05Z"
+        "\",\"more\":1}},{\"uid\":\"v\",\"state\":\"running\"}],\"places\":["
+        "{\"name\":\"host\",\"health\":\"ready\",\"usage\":{"
+        "\"cpuMillicores\":0,\"memoryMib\":1}}]}";
+    cleanup_with(node_report) struct node_report *s = NULL;
+    struct error err = {0};
+    cr_assert_eq(node_report_parse(json, strlen(json), &s, &err), 0, "%s",
+                 err.text);
+    cr_expect(s->pods[0].used.known);
+    cr_expect_eq(s->pods[0].used.cpu_milli, 1500);
+    cr_expect_eq(s->pods[0].used.memory_mib, 77);
+    cr_expect_str_eq(s->pods[0].used.at, "2026-01-02T03:04:05Z");
+    cr_expect_not(s->pods[1].used.known);
+    cr_expect(s->used[0].known);
+    cr_expect_eq(s->used[0].memory_mib, 1);
+    refused("{\"pods\":[{\"uid\":\"u\",\"state\":\"running\",\"usage\":{"
+            "\"cpuMillicores\":-1,\"memoryMib\":77}}]}",
+            "pods[0].usage.cpuMillicores: is -1, must be 0 to "
+            "1099511627776");
+    refused("{\"pods\":[{\"uid\":\"u\",\"state\":\"running\",\"usage\":{"
+            "\"cpuMillicores\":1}}]}",
+            "pods[0].usage.memoryMib: required member missing");
+}
+
 Test(node_report, takes_what_newer_and_older_nodes_say)
 {
     const char *json =
