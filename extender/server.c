@@ -386,6 +386,7 @@ int server_start(const struct server_config *config, struct server **ret,
     if (config->store == STORE_SQLITE) {
         s->embedded = embedded_create(&config->demand);
         w.pods = s->embedded->store.applied;
+        s->app.used = used_book_create();
     }
     s->app.scratch = scratch_pool_create();
     /* cannot fail once booted */
@@ -462,6 +463,7 @@ void server_stop(struct server *s)
     scratch_pool_destroy(s->app.scratch);
     pending_demands_destroy(s->app.demands);
     achieved_book_destroy(s->app.achieved);
+    used_book_destroy(s->app.used);
     embedded_destroy(s->embedded);
     history_destroy(s->app.history);
     plans_destroy(s->app.plans);

@@ -12,6 +12,7 @@
 #include "extender/history/history.h"
 #include "extender/keep/writer.h"
 #include "extender/pods/pod_source.h"
+#include "extender/pods/used_book.h"
 #include "lib/http/httpd.h"
 #include "model/pod/demand.h"
 
@@ -27,6 +28,7 @@ struct app {
     struct fabric_files *fabric;     /* the same */
     struct pod_source source;        /* of pods */
     struct achieved_book *achieved;  /* what nodes say that pods have */
+    struct used_book *used;          /* what they use of it; NULL: nobody says */
     struct relay *relay;             /* of streams; NULL: in a cluster */
     struct history *history;         /* NULL: none is kept */
     struct changes *changes;         /* told to clients; NULL: to none */

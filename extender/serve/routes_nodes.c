@@ -9,6 +9,7 @@
 #include "extender/serve/query.h"
 #include "extender/serve/routes_private.h"
 #include "lib/base/mem.h"
+#include "lib/io/clock.h"
 
 static struct embedded *embedded(const struct app *app)
 {
@@ -119,6 +120,8 @@ static void on_status(struct httpd_request *rq, void *ctx)
         httpd_fail(rq, httpd_unread(&err), "%s", err.text);
         return;
     }
+    if (app->used)
+        used_book_put(app->used, node, report, clock_ms());
     embedded_heard(embedded(app), node, report);
     httpd_status(rq, 204);
 }

@@ -42,6 +42,7 @@ void on_job(struct httpd_request *rq, void *ctx);
 void on_job_drawing(struct httpd_request *rq, void *ctx);
 void on_job_maps(struct httpd_request *rq, void *ctx);
 void on_pending(struct httpd_request *rq, void *ctx); /* GET /v1/pending */
+void on_usage(struct httpd_request *rq, void *ctx);   /* GET /v1/usage */
 void on_metrics(struct httpd_request *rq, void *ctx); /* GET /metrics */
 void on_policy(struct httpd_request *rq, void *ctx);  /* GET /v1/policy */
 enum {

@@ -468,6 +468,7 @@ const struct httpd_route read_routes[] = {
     {HTTPD_POST, "/v1/nodes/:/drain", on_drain, DRAIN_BODY_MAX, "drain"},
     {HTTPD_DELETE, "/v1/nodes/:/drain", on_undrain, 0, "undrain"},
     {HTTPD_GET, "/v1/topology", on_topology, 0, "topology"},
+    {HTTPD_GET, "/v1/usage", on_usage, 0, "usage"},
     {HTTPD_GET, "/v1/fabric", on_fabric, 0, "fabric"},
     {HTTPD_GET, "/v1/policy", on_policy, 0, "policy"},
     {HTTPD_GET, "/v1/allocations", on_allocations, 0, "allocations"},

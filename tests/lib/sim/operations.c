@@ -145,6 +145,8 @@ const struct example ops_examples[] = {
     {"delete", "/v1/nodes/{node}/drain", "/v1/nodes/node000/drain", NULL, 200},
     {"get", "/v1/topology", NULL, NULL, 200},
     {"get", "/v1/topology", "/v1/topology?node=node000", NULL, 200},
+    {"get", "/v1/usage", NULL, NULL, 200},
+    {"get", "/v1/usage", "/v1/usage?node=node000&limit=1", NULL, 200},
     {"get", "/v1/fabric", NULL, NULL, 200},
     {"get", "/v1/policy", NULL, NULL, 200},
     {"get", "/v1/allocations", NULL, NULL, 200},
