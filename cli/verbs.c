@@ -33,6 +33,9 @@ const struct verb verbs[] = {
      " namespace hostfile pod-hostfile dpu-hostfile rankfile ucx "
      "nccl urom svg",
      NAMED_FIRST},
+    {"top", "[nodes|cards|pods] [NODE]",
+     "cores and memory: used of what was given", 0, 2, verb_top,
+     VERB_ASK " json", NAMED_NONE},
     {"policy", "", "what namespaces use of their quotas, and services' shares",
      0, 0, verb_policy, VERB_ASK VERB_WATCH " check", NAMED_NONE},
     {"cluster", "", "which replica binds, and how it follows the API server", 0,

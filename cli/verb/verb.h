@@ -37,6 +37,7 @@ verb_f verb_topo, verb_matrix;                            /* topo.c */
 verb_f verb_fabric;                                       /* fabric.c */
 verb_f verb_allocations;                                  /* allocations.c */
 verb_f verb_jobs, verb_job;                               /* jobs.c */
+verb_f verb_top;                                          /* top.c */
 verb_f verb_policy;                                       /* policy.c */
 verb_f verb_cluster;                                      /* cluster.c */
 verb_f verb_why, verb_simulate;                           /* why.c */

@@ -163,6 +163,11 @@ e.ParserCreate().ParseFile(sys.stdin.buffer)
 print(\"it is\")'"
 check "and no JSON" 2 "a drawing is no JSON" "$biga" topo --svg --json "$node"
 check "matrix" 0 "^CARD0 +X " "$biga" matrix "$node"
+check "top: nothing is told, the host has its CPUs" 0 "^$node +-/0 +224" \
+    "$biga" top
+check "top of cards" 0 "^$node +0000:1a:00.0 +-/0 +8 " "$biga" top cards "$node"
+check "top of pods" 0 "No pod has a card" "$biga" top pods
+check "top of what" 2 "must be nodes, cards or pods" "$biga" top gpus
 card=$("$biga" cards "$node" | awk '/BlueField/ { print $2; exit }')
 check "drain asks why" 2 "--reason" "$biga" drain "$node/$card"
 check "drain of nothing" 2 'must be NODE/CARD' "$biga" drain "$node/" --reason x
