@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/view/device_box.h"
+#include "extender/view/node_drawing_private.h"
 #include "extender/view/numa_rows.h"
 #include "extender/view/views.h"
 #include "lib/base/mem.h"

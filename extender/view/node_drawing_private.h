@@ -1,7 +1,7 @@
-/* device_box - one device of a node in a drawing: what it is, what of it is
- * free, who has it, and what is the matter with it.  Pure. */
-#ifndef BIGA_EXTENDER_VIEW_DEVICE_BOX_H
-#define BIGA_EXTENDER_VIEW_DEVICE_BOX_H
+/* node_drawing_private - one device of a node in its drawing: what it is, what
+ * of it is free, who has it, and what is the matter with it.  Pure. */
+#ifndef BIGA_EXTENDER_VIEW_NODE_DRAWING_PRIVATE_H
+#define BIGA_EXTENDER_VIEW_NODE_DRAWING_PRIVATE_H
 
 #include <stdbool.h>
 

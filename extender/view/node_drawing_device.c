@@ -1,4 +1,4 @@
-#include "extender/view/device_box.h"
+#include "extender/view/node_drawing_private.h"
 
 #include <inttypes.h>
 #include <string.h>
