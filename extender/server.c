@@ -11,6 +11,7 @@
 #include "extender/app/policy_file.h"
 #include "extender/app/reload.h"
 #include "extender/cluster/cluster.h"
+#include "extender/operate/operate.h"
 #include "extender/pods/pending_demands.h"
 #include "extender/relay/relay.h"
 #include "extender/run/embedded.h"
@@ -70,6 +71,7 @@ static void mount_routes(struct server *s, bool in_cluster)
 {
     add_routes(&s->read, ask_routes, n_ask_routes);
     add_routes(&s->read, read_routes, n_read_routes);
+    add_routes(&s->read, operate_routes, n_operate_routes);
     if (in_cluster) {
         add_routes(&s->read, cluster_routes, n_cluster_routes);
         add_routes(&s->read, pods_elsewhere_routes, n_pods_elsewhere_routes);
@@ -263,6 +265,7 @@ static int start_embedded(struct server *s, struct error *err)
     struct embedded *e = s->embedded;
     if (!e)
         return 0;
+    s->app.used = used_book_create();
     e->store.writer = s->app.writer;
     e->store.metrics = s->app.listener.metrics;
     e->store.demands = s->app.demands;
@@ -386,7 +389,6 @@ int server_start(const struct server_config *config, struct server **ret,
     if (config->store == STORE_SQLITE) {
         s->embedded = embedded_create(&config->demand);
         w.pods = s->embedded->store.applied;
-        s->app.used = used_book_create();
     }
     s->app.scratch = scratch_pool_create();
     /* cannot fail once booted */

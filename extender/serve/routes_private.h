@@ -5,21 +5,8 @@
 
 #include "extender/history/history_query.h"
 #include "extender/serve/app.h"
+#include "extender/serve/waiting.h"
 #include "lib/http/httpd.h"
-
-/* A request that waits for an operation of the writer, which says what it
- * takes; the first member of what its route keeps for it. */
-struct waiting {
-    struct writer_op op;
-    struct app *app;
-    struct httpd_request *rq;
-};
-/* Post the operation.  When it is done, the request goes on with `finish`,
- * which is given `w` and frees it. */
-void waiting_post(struct waiting *w, struct httpd_request *rq, struct app *app,
-                  void (*finish)(struct httpd_request *rq, void *arg));
-/* The HTTP status of an operation that has failed. */
-unsigned waiting_failure(const struct waiting *w);
 
 /* The bind verb of kube-scheduler's extender interface: decides on the cards
  * in the writer, and in a cluster makes that true in the API server before it

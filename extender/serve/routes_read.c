@@ -6,7 +6,6 @@
 #include "extender/serve/changes.h"
 #include "extender/serve/page.h"
 #include "extender/serve/query.h"
-#include "extender/serve/routes_drain.h"
 #include "extender/serve/routes_drawing.h"
 #include "extender/serve/routes_private.h"
 #include "extender/view/html_page.h"
@@ -463,12 +462,7 @@ const struct httpd_route read_routes[] = {
     {HTTPD_GET, "/v1/nodes/:/drawing", on_node_drawing, 0, "node-drawing"},
     {HTTPD_GET, "/v1/cards", on_cards, 0, "cards"},
     {HTTPD_GET, "/v1/cards/:/:", on_card, 0, "card"},
-    {HTTPD_POST, "/v1/cards/:/:/drain", on_drain, DRAIN_BODY_MAX, "drain"},
-    {HTTPD_DELETE, "/v1/cards/:/:/drain", on_undrain, 0, "undrain"},
-    {HTTPD_POST, "/v1/nodes/:/drain", on_drain, DRAIN_BODY_MAX, "drain"},
-    {HTTPD_DELETE, "/v1/nodes/:/drain", on_undrain, 0, "undrain"},
     {HTTPD_GET, "/v1/topology", on_topology, 0, "topology"},
-    {HTTPD_GET, "/v1/usage", on_usage, 0, "usage"},
     {HTTPD_GET, "/v1/fabric", on_fabric, 0, "fabric"},
     {HTTPD_GET, "/v1/policy", on_policy, 0, "policy"},
     {HTTPD_GET, "/v1/allocations", on_allocations, 0, "allocations"},

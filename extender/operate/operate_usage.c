@@ -1,12 +1,13 @@
 /* What pods and places use of what they were given: GET /v1/usage, a page of
  * nodes. */
+#include "extender/operate/operate.h"
+
 #include <string.h>
 
 #include "extender/pods/used_book.h"
 #include "extender/serve/app.h"
 #include "extender/serve/page.h"
 #include "extender/serve/query.h"
-#include "extender/serve/routes_private.h"
 #include "extender/view/views.h"
 #include "lib/base/jwrite.h"
 #include "lib/io/clock.h"

@@ -19,7 +19,7 @@ static void stop(void)
     raw_reply_fini(&reply);
 }
 
-TestSuite(routes_usage, .init = start, .fini = stop);
+TestSuite(usage, .init = start, .fini = stop);
 
 static int get(const char *target)
 {
@@ -41,7 +41,7 @@ static void expect_body(const char *part)
               str_text(&reply.body));
 }
 
-Test(routes_usage, is_null_until_it_is_told)
+Test(usage, is_null_until_it_is_told)
 {
     cr_assert_eq(get("/v1/usage?node=node000"), 200);
     expect_body("{\"node\":\"node000\",\"used\":{\"cpuMillicores\":null,"
@@ -59,7 +59,7 @@ Test(routes_usage, is_null_until_it_is_told)
     expect_body("\"used\":{\"cpuMillicores\":70,\"memoryMiB\":12}");
 }
 
-Test(routes_usage, of_a_pod_is_beside_what_it_was_given)
+Test(usage, of_a_pod_is_beside_what_it_was_given)
 {
     const struct simapp_pod pod = {.name = "s", .role = "service", .cores = 4};
     cr_assert_eq(simapp_apply(&pod, 1), 0);
@@ -81,7 +81,7 @@ Test(routes_usage, of_a_pod_is_beside_what_it_was_given)
                 "\"2026-01-02T03:04:05Z\"},\"given\":{\"cpuMillicores\":4000,");
 }
 
-Test(routes_usage, comes_in_pages)
+Test(usage, comes_in_pages)
 {
     cr_assert_eq(get("/v1/usage?limit=1"), 200);
     expect_body("\"continue\":\"node000\"");

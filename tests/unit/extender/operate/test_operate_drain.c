@@ -23,7 +23,7 @@ static void stop(void)
     raw_reply_fini(&reply);
 }
 
-TestSuite(routes_drain, .init = start, .fini = stop);
+TestSuite(drain, .init = start, .fini = stop);
 
 static int call(const char *method, const char *target, const char *body)
 {
@@ -51,7 +51,7 @@ static void expect(int status, const char *method, const char *target,
 #define BY_PCI "/v1/cards/node000/0000:12:00.0"
 #define WHY "{\"reason\":\"new <fw>\",\"by\":\"ann\"}"
 
-Test(routes_drain, a_card_is_drained_and_says_so)
+Test(drain, a_card_is_drained_and_says_so)
 {
     expect(200, "POST", BY_PCI "/drain", WHY,
            "{\"drained\":{\"node\":\"node000\",\"card\":\"card-0000-12-00\","
@@ -75,7 +75,7 @@ Test(routes_drain, a_card_is_drained_and_says_so)
            "node000/card-0000-12-00 is not drained");
 }
 
-Test(routes_drain, nothing_new_is_placed_there)
+Test(drain, nothing_new_is_placed_there)
 {
     const struct simapp_pod pod = {.name = "s", .role = "service"};
     expect(200, "POST", "/v1/nodes/node000/drain", WHY,
@@ -92,7 +92,7 @@ Test(routes_drain, nothing_new_is_placed_there)
     cr_expect_eq(simapp_allocations(), 1);
 }
 
-Test(routes_drain, what_runs_there_stays_unless_it_is_evicted)
+Test(drain, what_runs_there_stays_unless_it_is_evicted)
 {
     const struct simapp_pod pods[] = {{.name = "s", .role = "service"}};
     expect(200, "POST", "/v1/nodes/node001/drain", WHY, "drained");
@@ -109,7 +109,7 @@ Test(routes_drain, what_runs_there_stays_unless_it_is_evicted)
     cr_expect_not(simapp_has("s"));
 }
 
-Test(routes_drain, bad_input_is_named)
+Test(drain, bad_input_is_named)
 {
     expect(404, "POST", "/v1/nodes/nowhere/drain", WHY, "nowhere");
     expect(404, "POST", "/v1/cards/node000/card-9/drain", WHY,

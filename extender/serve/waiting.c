@@ -1,7 +1,6 @@
-/* Requests that wait for the writer. */
-#include <errno.h>
+#include "extender/serve/waiting.h"
 
-#include "extender/serve/routes_private.h"
+#include <errno.h>
 
 /* On the writer's thread. */
 static void waiting_done(struct writer_op *op)

@@ -1,4 +1,4 @@
-#include "extender/serve/routes_drain.h"
+#include "extender/operate/operate.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "extender/pods/applied_set.h"
 #include "extender/run/embedded.h"
 #include "extender/serve/query.h"
-#include "extender/serve/routes_private.h"
+#include "extender/serve/waiting.h"
 #include "lib/base/json.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
