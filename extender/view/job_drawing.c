@@ -24,6 +24,7 @@ enum detail { DETAIL_LINE, DETAIL_CELL, DETAIL_NONE };
 /* Pairs of one node, or nodes of one leaf. */
 struct part {
     size_t begin, end; /* of the list below */
+    int32_t rank;      /* the lowest in it */
 };
 
 struct sheet {
@@ -60,6 +61,25 @@ static const struct job_pair *node_first(const struct sheet *s, size_t node)
     return s->pairs[s->nodes[node].begin];
 }
 
+static int part_order(const void *pa, const void *pb)
+{
+    const struct part *a = pa, *b = pb;
+    return (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+/* Nodes within their leaf, and leaves, by the first rank that they have. */
+static void sort_by_rank(struct sheet *s)
+{
+    for (size_t i = 0; i < s->n_leaves; i++) {
+        struct part *leaf = &s->leaves[i];
+        qsort(s->nodes + leaf->begin, leaf->end - leaf->begin, sizeof *s->nodes,
+              part_order);
+        leaf->rank = s->nodes[leaf->begin].rank;
+    }
+    if (s->n_leaves)
+        qsort(s->leaves, s->n_leaves, sizeof *s->leaves, part_order);
+}
+
 static void sort(struct sheet *s)
 {
     const struct job_view *v = s->view;
@@ -70,13 +90,16 @@ static void sort(struct sheet *s)
     for (size_t i = 0; i < v->n_pairs; i++) {
         if (i == 0 || !same_node(s->pairs[i - 1], s->pairs[i]))
             s->nodes[s->n_nodes++].begin = i;
-        s->nodes[s->n_nodes - 1].end = i + 1;
+        struct part *node = &s->nodes[s->n_nodes - 1];
+        node->end = i + 1;
+        node->rank = s->pairs[node->begin]->rank; /* they are in order */
     }
     for (size_t i = 0; i < s->n_nodes; i++) {
         if (i == 0 || node_first(s, i - 1)->leaf != node_first(s, i)->leaf)
             s->leaves[s->n_leaves++].begin = i;
         s->leaves[s->n_leaves - 1].end = i + 1;
     }
+    sort_by_rank(s);
 }
 
 /* --- one node ------------------------------------------------------------- */
@@ -153,8 +176,11 @@ static int leaf_width(const struct sheet *s)
 static void add_leaf_text(const struct sheet *s, const struct part *leaf,
                           struct str *out)
 {
-    size_t begin = s->nodes[leaf->begin].begin;
-    size_t end = s->nodes[leaf->end - 1].end, unaligned = 0;
+    size_t begin = SIZE_MAX, end = 0, unaligned = 0; /* they are adjacent */
+    for (size_t i = leaf->begin; i < leaf->end; i++) {
+        begin = s->nodes[i].begin < begin ? s->nodes[i].begin : begin;
+        end = s->nodes[i].end > end ? s->nodes[i].end : end;
+    }
     for (size_t i = begin; i < end; i++)
         unaligned += !s->pairs[i]->aligned;
     str_addf(out, "%zu pair%s on %zu node%s", end - begin,

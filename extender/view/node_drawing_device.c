@@ -226,7 +226,9 @@ struct pen {
 static void write_line(struct pen *p, const char *class, const char *text,
                        const char *right)
 {
-    size_t room = drawing_letters(INNER);
+    /* bold ones are wider */
+    size_t room = drawing_letters(strcmp(class, "bad") == 0 ? INNER * 9 / 10
+                                                            : INNER);
     size_t taken = right && *right ? strlen(right) + 2 : 0;
     p->y += DRAWING_LINE;
     if (!p->out)
@@ -253,6 +255,18 @@ static void write_amount(struct pen *p, uint64_t free, uint64_t total,
         drawing_bar(p->out, &bar, free, total);
 }
 
+static void write_size(struct pen *p, const struct device *d)
+{
+    cleanup_str struct str text = STR_INIT(TEXT_MAX);
+    if (d->cores)
+        str_addf(&text, "%" PRIu32 " cores", d->cores);
+    if (d->memory_mib)
+        str_addf(&text, "%s%.4g GiB", text.size ? ", " : "",
+                 (double)d->memory_mib / 1024);
+    if (text.size)
+        write_line(p, "d", str_text(&text), NULL);
+}
+
 static void write_amounts(struct pen *p)
 {
     const struct device *d = device(p->box);
@@ -260,6 +274,10 @@ static void write_amounts(struct pen *p)
     size_t card;
     if (d->kind != DEVICE_CARD || (card = card_of(p->box)) >= TOPO_CARDS_MAX)
         return;
+    if (d->unhealthy) { /* nothing of it can be had, whoever is there */
+        write_size(p, d);
+        return;
+    }
     write_amount(p, d->cores ? s->free_cores[card] : 0, d->cores, "cores", 1);
     write_amount(p, d->memory_mib ? s->free_memory_mib[card] : 0, d->memory_mib,
                  "GiB", 1024);

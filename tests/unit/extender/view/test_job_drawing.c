@@ -98,6 +98,22 @@ Test(job_drawing, has_a_line_for_every_pair)
     EXPECT(0, "style");
 }
 
+/* As a ring goes through them, whatever they are called. */
+Test(job_drawing, is_in_the_order_of_ranks)
+{
+    place(0, 4, 2, false);
+    place(1, 4, 1, false);
+    place(2, 4, 1, false);
+    place(3, 4, 0, false);
+    draw(DRAWING_FILE);
+    const char *svg = str_text(&out);
+    cr_expect_lt(strstr(svg, "data-leaf=\"l2\""),
+                 strstr(svg, "data-leaf=\"l&lt;1&gt;\""));
+    cr_expect_lt(strstr(svg, "data-node=\"node001\""),
+                 strstr(svg, "data-node=\"node000\""));
+    EXPECT(1, ">3 pairs on 2 nodes, 3 not aligned; ranks 1-3</text>");
+}
+
 Test(job_drawing, has_a_cell_for_every_pair_of_a_large_job)
 {
     for (int i = 0; i < JOB_DRAWING_LINES + 1; i++)
@@ -114,7 +130,8 @@ Test(job_drawing, has_the_leaves_of_a_very_large_one)
         place(i, JOB_DRAWING_CELLS + 1, (unsigned)i % 2 * 2, false);
     draw(DRAWING_FILE);
     EXPECT(0, "data-pair=");
-    EXPECT(1, ">l&lt;1&gt;: 2049 pairs on 1 node, 2049 not aligned; ranks 0,2,");
+    EXPECT(1,
+           ">l&lt;1&gt;: 2049 pairs on 1 node, 2049 not aligned; ranks 0,2,");
     EXPECT(2, "data-leaf=");
     cr_expect_lt(out.size, 16384);
 }

@@ -125,7 +125,8 @@ Test(node_drawing, tells_what_is_the_matter)
     card_bars_unref(bars);
     draw(DRAWING_FILE);
     EXPECT(1, ">unhealthy</text>");
-    EXPECT(1, "class=\"ill\" x=\"40"); /* beside the legend's */
+    EXPECT(1, ">16 cores, 32 GiB</text>"); /* of which nothing can be had */
+    EXPECT(1, "class=\"ill\" x=\"40");     /* beside the legend's */
     EXPECT(2, "drained: &quot;firmware&quot; &amp; ? ? &lt;new&gt;");
     EXPECT(2, "no answer &lt;for&gt; 9 s"); /* in its box and its tooltip */
     draft_set_status(draft, "n", NODE_STALE);
