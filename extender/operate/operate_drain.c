@@ -174,11 +174,18 @@ static void reply(struct httpd_request *rq, const struct drain *d, bool gone)
     str_add(out, "}\n");
 }
 
-/* Their deletes are written down, or could not be: one may have gone. */
+static bool evict(struct httpd_request *rq, struct drain *d);
+
+/* Their deletes are written down, or could not be.  One that has gone meanwhile
+ * undoes all: then the others are told anew. */
 static void evict_finish(struct httpd_request *rq, void *arg)
 {
     struct drain *d = arg;
-    if (d->waiting.op.result < 0 && d->waiting.op.result != -ENOENT)
+    int r = d->waiting.op.result;
+    str_fini(&d->waiting.op.out);
+    if (r == -ENOENT && evict(rq, d))
+        return;
+    if (r < 0 && r != -ENOENT)
         httpd_fail(rq, waiting_failure(&d->waiting),
                    "it is drained, but its pods were not told to end: %s",
                    d->waiting.op.error.text);
@@ -187,14 +194,24 @@ static void evict_finish(struct httpd_request *rq, void *arg)
     drain_free(d);
 }
 
+/* What is there now, with all that was placed before the drain. */
+static void look_anew(struct httpd_request *rq, struct drain *d)
+{
+    snapshot_unref(d->snapshot);
+    d->snapshot = writer_snapshot(d->waiting.app->writer);
+    d->node = httpd_arg(rq, 0);
+}
+
 /* As biga delete does with each of them; false: there is none. */
 static bool evict(struct httpd_request *rq, struct drain *d)
 {
     struct app *app = d->waiting.app;
     size_t n, n_changes = 0;
+    look_anew(rq, d);
     cleanup_free const struct allocation **pods = find_pods(d, &n);
     cleanup_with(pod_set) struct pod_set *set =
         applied_get(embedded_of(&app->source)->store.applied);
+    free(d->changes);
     d->changes = xcalloc(n + 1, sizeof *d->changes);
     for (size_t i = 0; i < n; i++) {
         const struct demand *pod = &pods[i]->demand;
@@ -203,6 +220,7 @@ static bool evict(struct httpd_request *rq, struct drain *d)
                 (struct pod_change){.kind = APPLIED_DELETE,
                                     .namespace = pod->namespace,
                                     .name = pod->name,
+                                    .uid = pod->uid,
                                     .grace_s = -1};
     }
     if (n_changes == 0)
@@ -227,9 +245,7 @@ static void finish(struct httpd_request *rq, void *arg)
                        : waiting_failure(&d->waiting),
                    "%s", d->waiting.op.error.text);
     } else {
-        snapshot_unref(d->snapshot); /* with all that was placed before */
-        d->snapshot = writer_snapshot(app->writer);
-        d->node = httpd_arg(rq, 0);
+        look_anew(rq, d);
         if (!gone && bar_of(d)->evict && !pod_source_has(&app->source, drain) &&
             evict(rq, d))
             return;
