@@ -36,7 +36,7 @@ enum {
     "  PRIMARY KEY (secret, namespace, name)) STRICT;"
 
 #define SQL_DRAINS                                   \
-    "CREATE TABLE drains ("                          \
+    "CREATE TABLE IF NOT EXISTS drains ("            \
     "  node TEXT NOT NULL, card TEXT NOT NULL,"      \
     "  evict INTEGER NOT NULL, since TEXT NOT NULL," \
     "  who TEXT NOT NULL, reason TEXT NOT NULL,"     \

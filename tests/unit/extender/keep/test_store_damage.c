@@ -287,6 +287,45 @@ Test(store_damage, of_a_header_is_said)
     }
 }
 
+static int see_drain(void *ctx, const char *node, const struct card_bar *drain)
+{
+    cr_expect_str_eq(node, "n1");
+    cr_expect_str_eq(drain->card, "card-0");
+    cr_expect_str_eq(drain->why, "drained by ann since S: new fw");
+    cr_expect(drain->evict);
+    ++*(unsigned *)ctx;
+    return 0;
+}
+
+/* They are an operator's word, which nobody says again. */
+Test(store_damage, leaves_drains)
+{
+    const struct card_bar drain = {.drains = true,
+                                   .card = "card-0",
+                                   .evict = true,
+                                   .since = "S",
+                                   .by = "ann",
+                                   .reason = "new fw"};
+    struct store *s = must_open(dir);
+    struct error err = {0};
+    unsigned n = 0;
+    cr_assert_eq(store_begin(s, &err), 0);
+    cr_assert_eq(store_put_drain(s, "n1", &drain, &err), 0);
+    cr_assert_eq(store_commit(s, &err), 0, "%s", err.text);
+    store_close(s);
+    take_main_and_mark();
+    bytes[MAIN][0] ^= 0x40;
+    cleanup_free char *where = tmpdir_create();
+    write_file(where, MAIN, bytes[MAIN], sizes[MAIN]);
+    write_file(where, MARK, bytes[MARK], sizes[MARK]);
+    s = must_open(where);
+    cr_expect(store_in_doubt(s));
+    cr_assert_eq(store_each_drain(s, see_drain, &n, &err), 0);
+    cr_expect_eq(n, 1);
+    store_close(s);
+    tmpdir_remove(steal(&where));
+}
+
 /* What is left of the file is read, and what is in the log. */
 Test(store_damage, of_a_database_that_was_cut_is_said)
 {
