@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "extender/pods/pending_demands.h"
+#include "extender/view/pending_pods.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 
@@ -99,4 +100,16 @@ void pending_judge(const struct app *app, const struct snapshot *snapshot,
             judge(app, snapshot, &demand, ret);
     }
     str_fini(&account.text);
+}
+
+void pending_tell_job(const struct app *app, struct known_jobs *k)
+{
+    struct job_told *told = k->completed;
+    struct pending_verdict v;
+    if (!told || !told->asks || k->asked++ >= PENDING_ASKS_MAX)
+        return;
+    pending_judge(app, k->snapshot, told->namespace, told->pod, &v);
+    if (v.text.size)
+        job_reason("", str_text(&v.text), told->reason);
+    str_fini(&v.text);
 }

@@ -10,6 +10,7 @@
 
 #include "extender/judge/why.h"
 #include "extender/serve/app.h"
+#include "extender/view/known_jobs.h"
 #include "lib/base/str.h"
 
 /* Seconds, rounded up, until the lease ends that is in the pod's way, at the
@@ -31,5 +32,9 @@ struct pending_verdict {
 void pending_judge(const struct app *app, const struct snapshot *snapshot,
                    const char *namespace, const char *name,
                    struct pending_verdict *ret);
+
+/* Complete the job at hand: what it waits for, where its pods do not say that
+ * themselves. */
+void pending_tell_job(const struct app *app, struct known_jobs *k);
 
 #endif

@@ -9,87 +9,13 @@
 #include "extender/serve/pending.h"
 #include "extender/serve/query.h"
 #include "extender/serve/routes_drawing.h"
-#include "extender/view/job_view.h"
+#include "extender/view/known_jobs.h"
+#include "extender/view/pending_pods.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 
-/* --- what is known of jobs ----------------------------------------------- */
-
-enum { ASKS_MAX = 64 }; /* jobs of one answer that are judged for it */
-
-/* Jobs by their places and by their pods, both in the order of their names. */
-struct known {
-    struct snapshot *snapshot;
-    const struct allocation **members;
-    size_t n;
-    struct jobs_told told;
-    size_t at_member, at_told; /* of the next */
-    struct job_parts parts;    /* of the one at hand, and what of them may be */
-    struct job_told *completed; /* completed; NULL: nothing */
-    unsigned asked;
-};
-
-static void known_fini(struct known *k)
-{
-    jobs_told_fini(&k->told);
-    free(k->members);
-    snapshot_unref(k->snapshot);
-}
-
-/* Of a namespace, or one of it (NULL: all).  Takes the snapshot over. */
-static void known_init(struct known *k, const struct app *app,
-                       struct snapshot *s, const char *namespace,
-                       const char *job)
-{
-    *k = (struct known){.snapshot = s};
-    k->members = job ? alloc_index_find_job(s->allocations, namespace, job,
-                                            &k->n)
-                     : job_members(s->allocations, namespace, &k->n);
-    jobs_told_read(&app->source, s, namespace, job, &k->told);
-}
-
-/* The next job; false at the end. */
-static bool known_next(struct known *k)
-{
-    const struct allocation *const *m = k->members + k->at_member;
-    struct job_told *t = k->told.list + k->at_told;
-    bool has_places = k->at_member < k->n, is_told = k->at_told < k->told.n;
-    int order = is_told ? 1 : -1;
-    if (!has_places && !is_told)
-        return false;
-    if (has_places && is_told) {
-        order = strcmp((*m)->demand.namespace, t->namespace);
-        if (order == 0)
-            order = strcmp((*m)->demand.job, t->name);
-    }
-    k->parts = (struct job_parts){0};
-    k->completed = NULL;
-    if (order <= 0) {
-        size_t end = job_members_end(k->members, k->n, k->at_member);
-        k->parts.members = m;
-        k->parts.n = end - k->at_member;
-        k->at_member = end;
-    }
-    if (order >= 0) {
-        k->parts.told = k->completed = t;
-        k->at_told++;
-    }
-    return true;
-}
-
-/* What it waits for, where its pods do not say that themselves. */
-static void ask_reason(struct known *k, const struct app *app)
-{
-    struct job_told *told = k->completed;
-    struct pending_verdict v;
-    if (!told || !told->asks || k->asked++ >= ASKS_MAX)
-        return;
-    pending_judge(app, k->snapshot, told->namespace, told->pod, &v);
-    if (v.text.size)
-        job_reason("", str_text(&v.text), told->reason);
-    str_fini(&v.text);
-}
+/* --- the list ------------------------------------------------------------ */
 
 static bool is_pods_current(struct httpd_request *rq, const struct app *app,
                             const struct snapshot *s)
@@ -99,16 +25,14 @@ static bool is_pods_current(struct httpd_request *rq, const struct app *app,
                                  achieved_book_version(app->achieved));
 }
 
-/* --- the list ------------------------------------------------------------ */
-
 static const char *state_word(unsigned index)
 {
     return job_state_name((enum job_state)index);
 }
 
 /* The job at hand; false when the page is full. */
-static bool list_job(struct page *page, struct known *k, const struct app *app,
-                     unsigned state)
+static bool list_job(struct page *page, struct known_jobs *k,
+                     const struct app *app, unsigned state)
 {
     struct job_view v;
     job_view_init(&v, k->snapshot, NULL, &k->parts);
@@ -119,7 +43,7 @@ static bool list_job(struct page *page, struct known *k, const struct app *app,
         more = page_next(page, v.namespace, v.job);
     if (wanted && more) {
         if (v.state == JOB_PENDING)
-            ask_reason(k, app);
+            pending_tell_job(app, k);
         if (page->text)
             job_view_row(&v, &page->table);
         else
@@ -136,7 +60,7 @@ void on_jobs(struct httpd_request *rq, void *ctx)
     struct app *app = ctx;
     size_t limit = QUERY_LIMIT;
     unsigned state;
-    struct known k;
+    struct known_jobs k;
     struct page page;
     if (!httpd_query_only(rq, params) ||
         !query_limit(rq, QUERY_LIMIT_MAX, &limit) ||
@@ -146,25 +70,26 @@ void on_jobs(struct httpd_request *rq, void *ctx)
     if (is_pods_current(rq, app, s))
         return;
     page_begin(&page, rq, limit, job_view_heads, "snapshot", s->number);
-    known_init(&k, app, steal(&s), httpd_query(rq, "namespace"), NULL);
-    while (known_next(&k) && list_job(&page, &k, app, state))
+    known_jobs_init(&k, &app->source, steal(&s), httpd_query(rq, "namespace"),
+                    NULL);
+    while (known_jobs_next(&k) && list_job(&page, &k, app, state))
         ;
     page_end(&page);
-    known_fini(&k);
+    known_jobs_fini(&k);
 }
 
 /* --- one job ------------------------------------------------------------ */
 
 /* A job and what it borrows from. */
 struct found {
-    struct known known;
+    struct known_jobs known;
     struct job_view view;
 };
 
 static void found_fini(struct found *f)
 {
     job_view_fini(&f->view);
-    known_fini(&f->known);
+    known_jobs_fini(&f->known);
 }
 
 /* The job of the path; false when the request has been failed. */
@@ -172,10 +97,11 @@ static bool find_job(struct httpd_request *rq, struct app *app,
                      struct found *ret_found)
 {
     const char *namespace = httpd_arg(rq, 0), *job = httpd_arg(rq, 1);
-    struct known *k = &ret_found->known;
-    known_init(k, app, writer_snapshot(app->writer), namespace, job);
-    if (!known_next(k)) {
-        known_fini(k);
+    struct known_jobs *k = &ret_found->known;
+    known_jobs_init(k, &app->source, writer_snapshot(app->writer), namespace,
+                    job);
+    if (!known_jobs_next(k)) {
+        known_jobs_fini(k);
         httpd_fail(rq, 404,
                    "job %.63s/%.253s: no pod of it is known, pending, placed "
                    "or ended, and no place is held for one: see /v1/jobs (biga "
@@ -185,7 +111,7 @@ static bool find_job(struct httpd_request *rq, struct app *app,
     }
     job_view_init(&ret_found->view, k->snapshot, app->achieved, &k->parts);
     if (ret_found->view.state == JOB_PENDING)
-        ask_reason(k, app);
+        pending_tell_job(app, k);
     return true;
 }
 
@@ -232,56 +158,6 @@ enum {
     PENDING_LIMIT_MAX = 1000,
 };
 
-struct pending_pod {
-    char namespace[DEMAND_NAMESPACE_MAX + 1];
-    char name[DEMAND_NAME_MAX + 1], job[DEMAND_NAME_MAX + 1];
-    int32_t pair, size;
-    int64_t since_s;
-    bool told;
-    char reason[JOB_REASON_MAX];
-};
-
-struct pending_pods {
-    const struct snapshot *snapshot;
-    const char *after; /* NULL: from the first */
-    struct pending_pod *list;
-    size_t n, cap;
-};
-
-static void gather_pending(void *arg, const struct job_pod *pod)
-{
-    struct pending_pods *g = arg;
-    if (pod->state != POD_STATE_PENDING || pod->deleting ||
-        (g->after && !query_is_after(pod->namespace, pod->name, g->after)) ||
-        alloc_index_find(g->snapshot->allocations, pod->namespace, pod->name))
-        return;
-    g->list = xgrow(g->list, g->n, &g->cap, sizeof *g->list);
-    struct pending_pod *p = &g->list[g->n++];
-    *p = (struct pending_pod){.pair = pod->pair,
-                              .size = pod->size,
-                              .since_s = pod->submitted_s,
-                              .told = pod->told};
-    (void)snprintf(p->namespace, sizeof p->namespace, "%s", pod->namespace);
-    (void)snprintf(p->name, sizeof p->name, "%s", pod->name);
-    (void)snprintf(p->job, sizeof p->job, "%s", pod->job);
-    job_reason(pod->reason, pod->message, p->reason);
-}
-
-static int compare_pending(const void *pa, const void *pb)
-{
-    const struct pending_pod *a = pa, *b = pb;
-    int order = strcmp(a->namespace, b->namespace);
-    return order ? order : strcmp(a->name, b->name);
-}
-
-/* Pods of a job that is planned as a whole have one verdict. */
-static bool is_judged_with(const struct pending_pod *p,
-                           const struct pending_pod *last)
-{
-    return last && p->size > 1 && strcmp(p->job, last->job) == 0 &&
-           strcmp(p->namespace, last->namespace) == 0;
-}
-
 static void write_pending(const struct pending_pod *p,
                           const struct pending_verdict *v, struct str *out)
 {
@@ -319,12 +195,14 @@ static void list_pending(struct page *page, const struct app *app,
     unsigned asked = 0;
     for (size_t i = 0; i < g->n; i++) {
         struct pending_pod *p = &g->list[i];
+        if (page->after && !query_is_after(p->namespace, p->name, page->after))
+            continue;
         if (!page_next(page, p->namespace, p->name))
             break;
-        if (!is_judged_with(p, last)) {
+        if (!pending_pod_is_like(p, last)) {
             str_fini(&v.text);
             v = (struct pending_verdict){.text = STR_INIT(1)};
-            if (asked++ < ASKS_MAX)
+            if (asked++ < PENDING_ASKS_MAX)
                 pending_judge(app, g->snapshot, p->namespace, p->name, &v);
             last = p;
         }
@@ -346,18 +224,14 @@ void on_pending(struct httpd_request *rq, void *ctx)
         !query_limit(rq, PENDING_LIMIT_MAX, &limit))
         return;
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
-    struct pending_pods g = {.snapshot = s,
-                             .after = httpd_query(rq, "continue")};
+    struct pending_pods g;
     if (is_pods_current(rq, app, s))
         return;
-    pod_source_tell(&app->source, each_pod, s, httpd_query(rq, "namespace"),
-                    gather_pending, &g);
-    if (g.n)
-        qsort(g.list, g.n, sizeof *g.list, compare_pending);
+    pending_pods_read(&g, &app->source, s, httpd_query(rq, "namespace"));
     page_begin(&page, rq, limit, NULL, "snapshot", s->number);
     list_pending(&page, app, &g);
     page_end(&page);
-    free(g.list);
+    pending_pods_fini(&g);
 }
 
 void on_job_drawing(struct httpd_request *rq, void *ctx)
