@@ -125,6 +125,15 @@ static bool head_is_clear(struct httpd_request *rq, const struct head *head)
     return !rq->at_once;
 }
 
+/* Is it a page of this server, as the browser says? */
+static bool is_own_page(const struct httpd_request *rq, const struct head *head)
+{
+    const char *host = head->host ? head->host : head->authority;
+    const char *at = strstr(head->origin, "://");
+    return rq->route && rq->route->methods & HTTPD_FROM_PAGES && host && at &&
+           strcasecmp(at + 3, host) == 0;
+}
+
 void request_judge(struct httpd_request *rq, const char *method,
                    const struct head *head)
 {
@@ -137,9 +146,11 @@ void request_judge(struct httpd_request *rq, const char *method,
     else if (!rq->refused && request_verify(rq) && request_trust(rq))
         route_find(rq, method);
     size_t max = rq->route ? rq->route->body_max : 0;
-    /* only browsers say where a page came from, and no page of ours changes
-     * anything; a name that a foreign page has pointed at us proves nothing */
-    if (!rq->refused && rq->method != HTTPD_GET && head->origin)
+    /* only browsers say where a page came from, and hardly a page of ours
+     * changes anything; a name that a foreign page has pointed at us proves
+     * nothing */
+    if (!rq->refused && rq->method != HTTPD_GET && head->origin &&
+        !is_own_page(rq, head))
         request_refuse(rq, 403, "requests from pages of %.128s are not allowed",
                        head->origin);
     if (!rq->refused && length > max)

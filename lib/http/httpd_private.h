@@ -28,9 +28,8 @@ enum {
     /* A refused body of up to this much is read and dropped, so that the
      * connection lives on; a longer one is answered at once and cut. */
     DROP_MAX = 1 << 20,
-    HEADERS_MAX = 4,
+    HEADERS_MAX = 12,
     H2_FIELDS_MAX = 32 << 10, /* of a request, as SETTINGS counts them */
-    HEADER_VALUE_MAX = 255,
 };
 
 /* How a request travels. */
@@ -85,7 +84,7 @@ struct httpd_request {
     unsigned n_headers;
     struct {
         const char *name;
-        char value[HEADER_VALUE_MAX + 1];
+        char *value; /* ours */
     } headers[HEADERS_MAX];
     int uri_fault; /* 0 or -errno of uri_parse */
     struct error err;

@@ -17,6 +17,12 @@ static size_t request_size(const struct httpd_request *rq)
     return rq->body.cap + rq->reply.cap + rq->h2.fields.text.cap + sizeof *rq;
 }
 
+static void drop_headers(struct httpd_request *rq)
+{
+    while (rq->n_headers > 0)
+        free(rq->headers[--rq->n_headers].value);
+}
+
 struct httpd_request *request_take(struct httpd *h)
 {
     pthread_mutex_lock(&h->pool_lock);
@@ -47,7 +53,7 @@ struct httpd_request *request_take(struct httpd *h)
     rq->refusal = NULL;
     rq->status = 200;
     rq->type = "application/json";
-    rq->n_headers = 0;
+    drop_headers(rq);
     rq->user[0] = '\0';
     rq->started_ns = rq->took_ns = 0;
     str_reset(&rq->body);
@@ -58,6 +64,7 @@ struct httpd_request *request_take(struct httpd *h)
 
 void request_destroy(struct httpd_request *rq)
 {
+    drop_headers(rq);
     str_fini(&rq->body);
     str_fini(&rq->reply);
     h2_fields_fini(&rq->h2.fields);
@@ -186,6 +193,36 @@ const char *httpd_header(const struct httpd_request *rq, const char *name)
     return rq->transport->header(rq, name);
 }
 
+/* The value of `name` in a Cookie header: "a=1; b=2". */
+static bool cookie_find(const char *header, const char *name, struct str *out)
+{
+    size_t size = strlen(name);
+    for (const char *p = header; *p;) {
+        p += strspn(p, " \t;");
+        size_t pair = strcspn(p, ";");
+        if (pair > size && strncmp(p, name, size) == 0 && p[size] == '=') {
+            str_add_n(out, p + size + 1, pair - size - 1);
+            return !out->overflow;
+        }
+        p += pair;
+    }
+    return false;
+}
+
+bool httpd_cookie(const struct httpd_request *rq, const char *name,
+                  struct str *out)
+{
+    const char *header = httpd_header(rq, "Cookie"), *key, *value;
+    size_t at = 0;
+    if (header && cookie_find(header, name, out))
+        return true;
+    /* HTTP/2 may have each in a field of its own (RFC 9113, 8.2.3) */
+    while (h2_fields_next(&rq->h2.fields, &at, &key, &value))
+        if (strcasecmp(key, "cookie") == 0 && cookie_find(value, name, out))
+            return true;
+    return false;
+}
+
 char *httpd_body(struct httpd_request *rq, size_t *ret_size)
 {
     *ret_size = rq->body.size;
@@ -263,8 +300,7 @@ void httpd_set_header(struct httpd_request *rq, const char *name,
     if (rq->n_headers == HEADERS_MAX)
         return;
     rq->headers[rq->n_headers].name = name;
-    (void)snprintf(rq->headers[rq->n_headers++].value, HEADER_VALUE_MAX + 1,
-                   "%s", value);
+    rq->headers[rq->n_headers++].value = xstrdup(value);
 }
 
 static void fail(struct httpd_request *rq, unsigned status, const char *fmt,

@@ -19,6 +19,10 @@ enum httpd_method {
     HTTPD_PATCH = 16,
 };
 
+/* With the methods of a route: it is also for pages of this server.  Others
+ * take from pages only what reads. */
+enum { HTTPD_FROM_PAGES = 1 << 8 };
+
 struct httpd_request; /* lives until its reply has been sent */
 
 /* What a handler reads.  Texts are borrowed for the request's life. */
@@ -38,6 +42,9 @@ const char *httpd_route_name(const struct httpd_request *rq);
 bool httpd_query_only(struct httpd_request *rq, const char *const *names);
 /* A request header; NULL when absent. */
 const char *httpd_header(const struct httpd_request *rq, const char *name);
+/* Append the cookie of that name; false: there is none, or `out` is full. */
+bool httpd_cookie(const struct httpd_request *rq, const char *name,
+                  struct str *out);
 /* The whole body, NUL-terminated (the NUL is not counted); writable, so
  * that a scanner may decode in place. */
 char *httpd_body(struct httpd_request *rq, size_t *ret_size);
@@ -60,7 +67,7 @@ bool httpd_wants_text(const struct httpd_request *rq);
 struct str *httpd_reply(struct httpd_request *rq);
 void httpd_status(struct httpd_request *rq, unsigned status);
 void httpd_content_type(struct httpd_request *rq, const char *type);
-/* A reply header; name is a constant, value is copied. */
+/* A reply header, of twelve at most; name is a constant, value is copied. */
 void httpd_set_header(struct httpd_request *rq, const char *name,
                       const char *value);
 
