@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "extender/admit/cookie.h"
 #include "extender/admit/listener.h"
 #include "extender/admit/review.h"
 #include "extender/admit/tokens.h"
@@ -210,17 +211,26 @@ enum httpd_admission access_publish(struct httpd_request *rq, void *ctx)
 /* A request that waits for the API server. */
 struct pending {
     struct review_call call;
-    struct access *access;
+    const struct listener *listener;
+    char *token, *path; /* that the call is about */
     struct httpd_request *rq;
 };
 
 static bool is_open(const char *path)
 {
-    static const char *const open[] = {"/healthz", "/readyz", "/openapi.yaml"};
+    static const char *const open[] = {
+        "/healthz",        "/readyz",        "/openapi.yaml", "/ui/login",
+        "/ui/console.css", "/ui/console.js", "/ui/icon.svg",  "/ui/logout"};
     for (size_t i = 0; i < ARRAY_LEN(open); i++)
         if (strcmp(open[i], path) == 0)
             return true;
     return false;
+}
+
+/* Is it what a browser shows? */
+static bool is_page(const char *path)
+{
+    return strcmp(path, "/") == 0 || strncmp(path, "/ui/", 4) == 0;
 }
 
 /* The token of "Authorization: Bearer TOKEN"; NULL: there is none. */
@@ -252,55 +262,65 @@ static const char *verb_of(enum httpd_method method)
     return "get";
 }
 
-static enum httpd_admission refuse_token(struct httpd_request *rq,
-                                         const char *word, const char *text)
+/* A browser gets a page that asks for a token, and nothing else. */
+static enum httpd_admission refuse(const struct listener *listener,
+                                   struct httpd_request *rq, unsigned status,
+                                   const char *word, const char *text)
 {
     httpd_refusal(rq, word);
-    httpd_fail(rq, 401, "%s", text);
-    httpd_set_header(rq, "WWW-Authenticate", "Bearer");
+    httpd_fail(rq, status, "%s", text);
+    if (status == 401)
+        httpd_set_header(rq, "WWW-Authenticate", "Bearer");
+    if (listener->show_login && is_page(httpd_path(rq)))
+        listener->show_login(rq, strcmp(word, "token-missing") ? text : NULL);
     return HTTPD_REFUSE;
 }
 
-static enum httpd_admission answer(struct httpd_request *rq,
+static enum httpd_admission answer(const struct listener *listener,
+                                   struct httpd_request *rq,
                                    const struct review_call *call)
 {
+    cleanup_free char *text = NULL;
     switch (call->verdict) {
     case REVIEW_ADMITTED:
         httpd_set_user(rq, call->user);
         return HTTPD_ADMIT;
     case REVIEW_FORBIDDEN:
-        httpd_refusal(rq, "forbidden");
-        if (call->resource)
-            httpd_fail(rq, 403,
-                       "the token's user may not %s %s in namespace \"%s\"",
-                       call->verb, call->resource, call->namespace);
-        else
-            httpd_fail(rq, 403, "the token's user may not %s %s", call->verb,
-                       call->path);
-        return HTTPD_REFUSE;
+        text = call->resource
+                   ? xasprintf("the token's user may not %s %s in namespace "
+                               "\"%s\"",
+                               call->verb, call->resource, call->namespace)
+                   : xasprintf("the token's user may not %s %s", call->verb,
+                               call->path);
+        return refuse(listener, rq, 403, "forbidden", text);
     case REVIEW_UNKNOWN:
-        return refuse_token(rq, "token",
-                            "the API server knows nobody with "
-                            "this token");
+        return refuse(listener, rq, 401, "token",
+                      "the API server knows nobody with this token");
     case REVIEW_FAILED:
     case REVIEW_UNDECIDED:
     case REVIEW_VERDICTS:
         break;
     }
-    httpd_refusal(rq, "review");
-    httpd_fail(rq, 503, "the token could not be reviewed: %s",
-               call->error.text);
-    return HTTPD_REFUSE;
+    text = xasprintf("the token could not be reviewed: %s", call->error.text);
+    return refuse(listener, rq, 503, "review", text);
+}
+
+static void pending_free(struct pending *p)
+{
+    explicit_bzero(p->token, strlen(p->token));
+    free(p->token);
+    free(p->path);
+    free(p);
 }
 
 /* On the listener's thread again. */
 static void reviewed(struct httpd_request *rq, void *arg)
 {
     struct pending *p = arg;
-    metrics_count(p->access->metrics, APP_REVIEWS,
+    metrics_count(p->listener->access->metrics, APP_REVIEWS,
                   review_verdict_name(p->call.verdict));
-    bool admitted = answer(rq, &p->call) == HTTPD_ADMIT;
-    free(p);
+    bool admitted = answer(p->listener, rq, &p->call) == HTTPD_ADMIT;
+    pending_free(p);
     if (admitted)
         httpd_admit(rq);
 }
@@ -336,12 +356,20 @@ stream_right_of(const struct httpd_request *rq)
     return NULL;
 }
 
-static enum httpd_admission review(struct access *a, struct httpd_request *rq,
-                                   const char *token)
+/* The path that is judged: a page is of what it shows. */
+static char *judged_path(const char *path)
 {
-    struct review_call call = {.token = token,
-                               .verb = verb_of(httpd_method(rq)),
-                               .path = httpd_path(rq)};
+    return strncmp(path, "/ui/", 4) == 0 ? xasprintf("/v1/%s", path + 4)
+                                         : xstrdup(path);
+}
+
+static enum httpd_admission review(const struct listener *listener,
+                                   struct httpd_request *rq, const char *token)
+{
+    struct access *a = listener->access;
+    cleanup_free char *path = judged_path(httpd_path(rq));
+    struct review_call call = {
+        .token = token, .verb = verb_of(httpd_method(rq)), .path = path};
     const struct stream_right *right = stream_right_of(rq);
     if (right) {
         call.verb = right->verb;
@@ -351,16 +379,20 @@ static enum httpd_admission review(struct access *a, struct httpd_request *rq,
     }
     call.verdict = review_look(a->review, &call, clock_ms());
     if (call.verdict != REVIEW_UNDECIDED)
-        return answer(rq, &call);
+        return answer(listener, rq, &call);
     if (!review_reserve(a->review)) {
         (void)error_set(&call.error, EAGAIN, "too many requests wait for it");
-        return answer(rq, &call);
+        return answer(listener, rq, &call);
     }
     struct pending *p = xcalloc(1, sizeof *p);
+    p->token = xstrdup(token);
+    p->path = steal(&path);
     p->call = call;
+    p->call.token = p->token;
+    p->call.path = p->path;
     p->call.done = review_done;
     p->call.ctx = p;
-    p->access = a;
+    p->listener = listener;
     p->rq = rq;
     httpd_then(rq, reviewed, p);
     httpd_suspend(rq);
@@ -412,6 +444,36 @@ uint64_t access_client(const struct httpd_request *rq)
     return digest[0] | 1;
 }
 
+static enum httpd_admission judge_token(const struct listener *listener,
+                                        struct httpd_request *rq,
+                                        const char *token)
+{
+    if (is_listed(listener->access, token, rq))
+        return admit_listed(listener->access, rq, token);
+    if (!listener->access->review)
+        return refuse(listener, rq, 401, "token", "this token is nobody's");
+    return review(listener, rq, token);
+}
+
+static enum httpd_admission judge_cookie(const struct listener *listener,
+                                         struct httpd_request *rq)
+{
+    cleanup_str struct str token = STR_INIT(COOKIE_TOKEN_MAX + 1);
+    enum httpd_admission verdict;
+    const char *fault = cookie_fault(rq);
+    if (!cookie_token(rq, listener->secure, &token))
+        verdict = refuse(listener, rq, 401, "token-missing",
+                         "a token is needed here: Authorization: Bearer "
+                         "TOKEN");
+    else if (fault)
+        verdict = refuse(listener, rq, 403, "cookie", fault);
+    else
+        verdict = judge_token(listener, rq, str_text(&token));
+    if (token.data)
+        explicit_bzero(token.data, token.cap);
+    return verdict;
+}
+
 enum httpd_admission access_read(struct httpd_request *rq, void *ctx)
 {
     const struct listener *listener = ctx;
@@ -419,13 +481,6 @@ enum httpd_admission access_read(struct httpd_request *rq, void *ctx)
     if (!a || !a->asks_token || is_open(httpd_path(rq)))
         return HTTPD_ADMIT;
     const char *token = bearer(rq);
-    if (!token)
-        return refuse_token(rq, "token-missing",
-                            "a token is needed here: Authorization: Bearer "
-                            "TOKEN");
-    if (is_listed(a, token, rq))
-        return admit_listed(a, rq, token);
-    if (!a->review)
-        return refuse_token(rq, "token", "this token is nobody's");
-    return review(a, rq, token);
+    return token ? judge_token(listener, rq, token)
+                 : judge_cookie(listener, rq);
 }

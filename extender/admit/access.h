@@ -6,11 +6,14 @@
  *   read       bearer tokens, checked against a file or by the API server
  *              (TokenReview, then SubjectAccessReview for the path as a
  *              non-resource URL and the method as verb), verdicts remembered
- *              for 10 s (refusals 5 s); /healthz, /readyz and /openapi.yaml
- *              need none.  Routes that are named pod-log, pod-exec, pod-attach
- *              and pod-portforward need a right of their own in the namespace
- *              that their path begins with: in the file (tokens.h), or as
- *              Kubernetes has it, get pods/log or create pods/exec …
+ *              for 10 s (refusals 5 s); a page /ui/X is of the path /v1/X,
+ *              which it shows; browsers send the token as a cookie
+ *              (cookie.h); /healthz, /readyz, /openapi.yaml,
+ *              login and style of pages need none.  Routes that are named
+ *              pod-log, pod-exec, pod-attach and pod-portforward need a right
+ *              of their own in the namespace that their path begins with: in
+ *              the file (tokens.h), or as Kubernetes has it, get pods/log or
+ *              create pods/exec …
  *
  * A token never reaches a log, an error or a metric. */
 #ifndef BIGA_EXTENDER_ADMIT_ACCESS_H
