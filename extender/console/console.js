@@ -1,0 +1,224 @@
+// What pages do beyond links and forms: stay fresh, keys, copying, logs, and
+// reports that a person opens.  Without it every page is still there.
+"use strict";
+
+const main = document.getElementById("main");
+const live = document.getElementById("live");
+
+// --- fresh: what is shown is asked for again after each change -------------
+
+const PAUSE_MS = 250;
+const POLL_MS = 5000;
+let etag = "";
+let asking = false;
+let again = false;
+let then = false; // a moment of the past is shown
+
+// Whoever types, or has marked something to copy it, is not interrupted.
+function busy() {
+    const at = document.activeElement;
+    const marked = getSelection();
+    return then || document.hidden || main.querySelector("[data-still]") ||
+        (main.contains(at) && at.matches("input, select, textarea")) ||
+        (marked && !marked.isCollapsed && main.contains(marked.anchorNode));
+}
+
+function show(html) {
+    const at = main.contains(document.activeElement) &&
+        document.activeElement.getAttribute("href");
+    const log = main.querySelector("pre.log");
+    const page = new DOMParser().parseFromString(html, "text/html");
+    main.replaceChildren(...page.body.childNodes);
+    if (log)
+        main.querySelector("p.log")?.replaceWith(log);
+    prepare();
+    if (at)
+        main.querySelector(`a[href="${CSS.escape(at)}"]`)?.focus(
+            { preventScroll: true });
+}
+
+async function refresh() {
+    if (asking || busy()) {
+        again = true;
+        return;
+    }
+    asking = true;
+    again = false;
+    const url = new URL(location.href);
+    url.searchParams.set("fragment", "1");
+    try {
+        const answer = await fetch(url, { headers: { "If-None-Match": etag } });
+        if (answer.status === 401 || answer.status === 403) {
+            location.reload();
+            return;
+        }
+        if (answer.status === 200 || answer.status === 404) {
+            const html = await answer.text();
+            etag = answer.headers.get("ETag") ?? "";
+            if (!busy())
+                show(html);
+            document.dispatchEvent(new Event("biga-shown"));
+        }
+    } catch {
+        // the stream says when the server is back
+    } finally {
+        asking = false;
+    }
+    if (again)
+        setTimeout(refresh, PAUSE_MS);
+}
+
+function say(word, lost) {
+    if (!live)
+        return;
+    live.hidden = false;
+    live.textContent = word;
+    live.classList.toggle("lost", lost);
+}
+
+function follow() {
+    const changes = new EventSource("/v1/changes");
+    changes.addEventListener("open", () => say("live", false));
+    changes.addEventListener("change", refresh);
+    changes.addEventListener("error", () => {
+        if (changes.readyState === EventSource.CLOSED) {
+            say("every 5 s", true);
+            setInterval(refresh, POLL_MS);
+        } else {
+            say("waiting for the server", true);
+        }
+    });
+}
+
+// --- keys: / to search, arrows from cell to cell and from row to row --------
+
+function cells() {
+    return [...main.querySelectorAll(".map a.cell")];
+}
+
+function rows() {
+    return [...main.querySelectorAll("table.rows tbody tr")]
+        .map((row) => row.querySelector("a")).filter(Boolean);
+}
+
+// One cell of the map is in the order of Tab; arrows lead to the others.
+function rove(list, to) {
+    for (const link of list)
+        link.tabIndex = link === to ? 0 : -1;
+}
+
+// The nearest cell above or below.
+function across(list, from, down) {
+    const a = from.getBoundingClientRect();
+    let best = null;
+    let least = Infinity;
+    for (const link of list) {
+        const b = link.getBoundingClientRect();
+        const far = down ? b.top - a.top : a.top - b.top;
+        if (far < a.height / 2)
+            continue;
+        const cost = far * 3 + Math.abs(b.left - a.left);
+        if (cost < least) {
+            least = cost;
+            best = link;
+        }
+    }
+    return best;
+}
+
+function step(key, from) {
+    const map = from.matches(".map a.cell");
+    const list = map ? cells() : rows();
+    const at = list.indexOf(from);
+    if (at < 0)
+        return null;
+    switch (key) {
+    case "Home": return list[0];
+    case "End": return list.at(-1);
+    case "ArrowLeft": return map ? list[at - 1] : null;
+    case "ArrowRight": return map ? list[at + 1] : null;
+    case "ArrowUp": return map ? across(list, from, false) : list[at - 1];
+    case "ArrowDown": return map ? across(list, from, true) : list[at + 1];
+    default: return null;
+    }
+}
+
+document.addEventListener("keydown", (event) => {
+    const typing = event.target.matches("input, select, textarea");
+    if (event.ctrlKey || event.metaKey || event.altKey)
+        return;
+    if (event.key === "/" && !typing) {
+        event.preventDefault();
+        document.getElementById("q")?.select();
+    } else if (event.key === "Escape" && typing) {
+        event.target.blur();
+        main.focus();
+    } else if (!typing) {
+        const to = event.target.matches("a") && step(event.key, event.target);
+        if (!to)
+            return;
+        event.preventDefault();
+        if (to.matches(".map a.cell"))
+            rove(cells(), to);
+        to.focus();
+    }
+});
+
+// --- copying and logs --------------------------------------------------------
+
+async function copy(button) {
+    const code = button.previousElementSibling;
+    try {
+        await navigator.clipboard.writeText(code.textContent);
+        button.textContent = "Copied";
+    } catch { // without TLS a browser gives no clipboard: it is marked
+        getSelection().selectAllChildren(code);
+    }
+}
+
+async function read(link) {
+    const box = document.createElement("pre");
+    box.className = "log";
+    box.tabIndex = 0;
+    box.setAttribute("aria-label", "Log");
+    const answer = await fetch(link.href, { headers: { Accept: "text/plain" } });
+    box.textContent = await answer.text() || "nothing was written yet";
+    link.closest("p").replaceWith(box);
+}
+
+main.addEventListener("click", (event) => {
+    const button = event.target.closest("button.copy");
+    const link = event.target.closest("a.log");
+    if (button) {
+        copy(button);
+    } else if (link && !event.ctrlKey && !event.metaKey) {
+        event.preventDefault();
+        read(link);
+    }
+});
+
+// --- each time a page is shown -----------------------------------------------
+
+function prepare() {
+    const map = cells();
+    if (map.length)
+        rove(map, map[0]);
+    for (const button of main.querySelectorAll("button.copy"))
+        button.hidden = false;
+    for (const wide of main.querySelectorAll(".wide"))
+        if (wide.scrollWidth > wide.clientWidth)
+            wide.tabIndex = 0;
+}
+
+prepare();
+if (live && !main.querySelector("[data-still]")) {
+    follow();
+    document.addEventListener("visibilitychange", () => {
+        if (!document.hidden)
+            refresh();
+    });
+    document.addEventListener("focusout", () => {
+        if (again)
+            setTimeout(refresh, PAUSE_MS);
+    });
+}
