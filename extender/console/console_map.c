@@ -1,0 +1,310 @@
+#include "extender/console/console_map.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/achieved/achieved.h"
+#include "extender/console/html.h"
+#include "extender/judge/alignment.h"
+#include "extender/view/views.h"
+#include "lib/base/mem.h"
+#include "lib/base/text.h"
+
+/* --- health --------------------------------------------------------------- */
+
+/* Is this one placed worse than it prefers, or has it lost what it was
+ * promised? */
+static bool is_unaligned(const struct snapshot *s, struct achieved_book *book,
+                         const struct node *node, const struct allocation *a)
+{
+    struct achieved x;
+    if (achieved_counts(a) && !alignment_is_good(node, a, a->demand.pair))
+        return true;
+    if (a->held || !book)
+        return false;
+    cleanup_with(achieved_report) struct achieved_report *report =
+        achieved_book_get(book, node->name);
+    if (!report)
+        return false;
+    achieved_judge(s, a, report, &x, NULL);
+    return x.state == ACHIEVED_LOST;
+}
+
+void console_health_judge(const struct snapshot *s, struct achieved_book *book,
+                          const struct node *node,
+                          struct console_health *ret_health)
+{
+    struct console_health h = {.ill = node->status != NODE_READY};
+    size_t first;
+    h.cards = (uint32_t)view_count(node, DEVICE_CARD, &first);
+    for (size_t i = 0; i < h.cards; i++) {
+        enum card_state state = card_state(node, i);
+        h.idle += state == CARD_IDLE;
+        h.ill |= state == CARD_UNHEALTHY;
+        h.drained |= state == CARD_DRAINED;
+    }
+    h.gpus = (uint32_t)view_count(node, DEVICE_GPU, &first);
+    for (size_t i = 0; i < h.gpus; i++)
+        h.free_gpus += !(node->state.gpus_used >> i & 1);
+    for (size_t i = 0; i < node->n_allocations && !h.unaligned; i++)
+        h.unaligned = is_unaligned(s, book, node, node->allocations[i]);
+    *ret_health = h;
+}
+
+static void add_sentence(struct str *out)
+{
+    if (out->size)
+        str_add(out, "; ");
+}
+
+void console_health_explain(const struct snapshot *s,
+                            struct achieved_book *book, const struct node *node,
+                            struct str *out)
+{
+    size_t first, n = view_count(node, DEVICE_CARD, &first);
+    if (node->status != NODE_READY)
+        str_addf(out, "the node is %s", node_status_name(node->status));
+    for (size_t i = 0; i < n; i++) {
+        const struct device *d = topo_device(node->topo, first + i);
+        enum card_state state = card_state(node, i);
+        if (state != CARD_UNHEALTHY && state != CARD_DRAINED)
+            continue;
+        add_sentence(out);
+        str_addf(out, "card %s is %s", d->id,
+                 *d->health ? d->health : card_state_name(state));
+        if (*d->barred)
+            str_addf(out, ": %s", d->barred);
+    }
+    for (size_t i = 0; i < node->n_allocations; i++) {
+        const struct allocation *a = node->allocations[i];
+        if (!is_unaligned(s, book, node, a))
+            continue;
+        add_sentence(out);
+        str_addf(out, "%s/%s is not aligned as it prefers", a->demand.namespace,
+                 a->demand.name);
+    }
+}
+
+/* --- the order of cells --------------------------------------------------- */
+
+struct place {
+    int32_t spine, leaf, node;
+    const char *spine_name, *leaf_name, *name;
+};
+
+static int place_order(const void *pa, const void *pb)
+{
+    const struct place *a = pa, *b = pb;
+    int order = (a->leaf == FABRIC_NONE) - (b->leaf == FABRIC_NONE);
+    if (order == 0)
+        order = text_order(a->spine_name, b->spine_name);
+    if (order == 0)
+        order = (a->spine > b->spine) - (a->spine < b->spine);
+    if (order == 0)
+        order = text_order(a->leaf_name, b->leaf_name);
+    if (order == 0)
+        order = (a->leaf > b->leaf) - (a->leaf < b->leaf);
+    return order ? order : text_order(a->name, b->name);
+}
+
+static const char *domain_name(const struct fabric *f, int32_t i)
+{
+    return i == FABRIC_NONE ? "" : fabric_domain(f, i)->name;
+}
+
+static void place_find(const struct snapshot *s, size_t node,
+                       struct place *ret_place)
+{
+    int32_t leaf = snapshot_leaf(s, node);
+    int32_t spine = leaf == FABRIC_NONE
+                        ? FABRIC_NONE
+                        : fabric_domain(s->fabric, leaf)->parent;
+    *ret_place = (struct place){.spine = spine,
+                                .leaf = leaf,
+                                .node = (int32_t)node,
+                                .spine_name = domain_name(s->fabric, spine),
+                                .leaf_name = domain_name(s->fabric, leaf),
+                                .name = snapshot_node(s, node)->name};
+}
+
+/* --- drawing -------------------------------------------------------------- */
+
+struct drawing {
+    const struct console_map *map;
+    struct str *out;
+    struct place *places;
+    size_t n;
+    struct console_health *healths; /* of places */
+    int32_t *ranks;  /* by node: the first pair of the job there, -1 none */
+    uint32_t *pairs; /* by node: how many */
+    bool cells;
+};
+
+static unsigned free_step(const struct console_health *h)
+{
+    if (h->idle == h->cards)
+        return 4;
+    return h->idle == 0 ? 0 : 1 + h->idle * 3 / h->cards;
+}
+
+static void draw_cell(const struct drawing *d, size_t i)
+{
+    const struct place *p = &d->places[i];
+    const struct console_health *h = &d->healths[i];
+    const struct node *node = snapshot_node(d->map->snapshot, (size_t)p->node);
+    int32_t rank = d->ranks ? d->ranks[p->node] : -1;
+    html_addf(d->out, "<a class=\"cell f%u%s%s%s%s%s\" href=\"/ui/nodes/",
+              free_step(h), h->cards ? "" : " bare", h->ill ? " ill" : "",
+              h->unaligned ? " off" : "", h->drained && !h->ill ? " out" : "",
+              d->ranks ? rank >= 0 ? " mine" : " other" : "");
+    html_add_segment(d->out, node->name);
+    html_addf(d->out, "\" title=\"%s: ", node->name);
+    if (rank >= 0)
+        html_addf(d->out, "%s %" PRId32 "%s, ",
+                  d->pairs[p->node] > 1 ? "pairs" : "pair", rank,
+                  d->pairs[p->node] > 1 ? "…" : "");
+    html_addf(d->out, "%s%u of %u cards free%s\">",
+              node->status == NODE_READY ? "" : node_status_name(node->status),
+              h->idle, h->cards,
+              h->ill         ? ", ill"
+              : h->unaligned ? ", not aligned"
+              : h->drained   ? ", drained"
+                             : "");
+    if (rank >= 0)
+        html_addf(d->out, "%" PRId32, rank);
+    str_add(d->out, "</a>");
+}
+
+struct sum {
+    size_t nodes, cards, idle, ill, unaligned, pairs;
+};
+
+static struct sum sum_of(const struct drawing *d, size_t from, size_t end)
+{
+    struct sum sum = {.nodes = end - from};
+    for (size_t i = from; i < end; i++) {
+        const struct console_health *h = &d->healths[i];
+        sum.cards += h->cards;
+        sum.idle += h->idle;
+        sum.ill += h->ill;
+        sum.unaligned += h->unaligned;
+        sum.pairs += d->pairs ? d->pairs[d->places[i].node] : 0;
+    }
+    return sum;
+}
+
+static void draw_leaf(const struct drawing *d, size_t from, size_t end)
+{
+    const struct place *p = &d->places[from];
+    struct sum sum = sum_of(d, from, end);
+    if (d->pairs && sum.pairs == 0)
+        return;
+    str_add(d->out, "<section class=\"leaf\"><h3>");
+    if (p->leaf == FABRIC_NONE)
+        str_add(d->out, "Place not known");
+    else
+        html_add_link(d->out, "leaves", p->leaf_name, NULL, p->leaf_name);
+    if (d->pairs)
+        html_addf(d->out, " <small>%zu pairs</small></h3>", sum.pairs);
+    else
+        html_addf(d->out, " <small title=\"cards free\">%zu/%zu</small></h3>",
+                  sum.idle, sum.cards);
+    if (!d->cells) {
+        html_add_bar(d->out, sum.idle, sum.cards, "cards");
+        html_addf(d->out, "<p>%zu nodes, %zu ill</p>", sum.nodes, sum.ill);
+    } else {
+        str_add(d->out, "<div class=\"cells\">");
+        for (size_t i = from; i < end; i++)
+            draw_cell(d, i);
+        str_add(d->out, "</div>");
+    }
+    str_add(d->out, "</section>\n");
+}
+
+static void draw_spine(const struct drawing *d, size_t from, size_t end)
+{
+    const struct place *p = &d->places[from];
+    struct sum sum = sum_of(d, from, end);
+    if (d->pairs && sum.pairs == 0)
+        return;
+    str_add(d->out, "<section class=\"spine\">");
+    if (p->spine != FABRIC_NONE)
+        html_addf(d->out,
+                  "<h2>%s <small>%zu nodes, %zu/%zu cards free</small></h2>",
+                  p->spine_name, sum.nodes, sum.idle, sum.cards);
+    str_add(d->out, "<div class=\"leaves\">\n");
+    for (size_t i = from, next; i < end; i = next) {
+        for (next = i + 1; next < end; next++)
+            if (d->places[next].leaf != d->places[i].leaf)
+                break;
+        draw_leaf(d, i, next);
+    }
+    str_add(d->out, "</div></section>\n");
+}
+
+/* Which pairs of the job are on each node. */
+static void find_pairs(struct drawing *d)
+{
+    const struct snapshot *s = d->map->snapshot;
+    const struct job_view *job = d->map->job;
+    if (!job)
+        return;
+    d->ranks = xcalloc(d->n + 1, sizeof *d->ranks);
+    d->pairs = xcalloc(d->n + 1, sizeof *d->pairs);
+    for (size_t i = 0; i < d->n; i++)
+        d->ranks[i] = -1;
+    for (size_t i = 0; i < job->n_pairs; i++) {
+        const char *name = job->pairs[i].place->node;
+        int32_t at = snapshot_find(s, name, strlen(name));
+        if (at == NODE_NONE)
+            continue;
+        if (d->pairs[at]++ == 0)
+            d->ranks[at] = job->pairs[i].rank;
+    }
+}
+
+void console_map_write(const struct console_map *map, struct str *out)
+{
+    const struct snapshot *s = map->snapshot;
+    struct drawing d = {.map = map, .out = out, .n = s->n_nodes};
+    d.cells = d.n <= CONSOLE_CELLS_MAX || map->job;
+    d.places = xcalloc(d.n + 1, sizeof *d.places);
+    d.healths = xcalloc(d.n + 1, sizeof *d.healths);
+    find_pairs(&d);
+    for (size_t i = 0; i < d.n; i++)
+        place_find(s, i, &d.places[i]);
+    qsort(d.places, d.n, sizeof *d.places, place_order);
+    for (size_t i = 0; i < d.n; i++)
+        console_health_judge(s, map->achieved,
+                             snapshot_node(s, (size_t)d.places[i].node),
+                             &d.healths[i]);
+    str_add(out, "<div class=\"map\">\n");
+    for (size_t i = 0, next; i < d.n; i = next) {
+        for (next = i + 1; next < d.n; next++)
+            if (d.places[next].spine != d.places[i].spine)
+                break;
+        draw_spine(&d, i, next);
+    }
+    str_add(out, "</div>\n");
+    free(d.places);
+    free(d.healths);
+    free(d.ranks);
+    free(d.pairs);
+}
+
+void console_map_write_legend(struct str *out)
+{
+    static const struct {
+        const char *cell, *word;
+    } kinds[] = {
+        {"f4", "all cards free"},  {"f2", "some free"},   {"f0", "none free"},
+        {"f0 off", "not aligned"}, {"f4 out", "drained"}, {"ill", "ill"},
+        {"bare", "no cards"},
+    };
+    str_add(out, "<ul class=\"legend\" aria-label=\"Colours\">");
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        html_addf(out, "<li><span class=\"cell %s\"></span>%s</li>",
+                  kinds[i].cell, kinds[i].word);
+    str_add(out, "</ul>\n");
+}
