@@ -1,0 +1,221 @@
+#include "extender/console/pages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/console/console_map.h"
+#include "extender/console/html.h"
+#include "extender/serve/query.h"
+#include "extender/view/views.h"
+#include "lib/base/lower_bound.h"
+#include "lib/base/mem.h"
+
+enum { ROWS = 100, ROWS_MAX = 1000, LEAF_ROWS_MAX = 1000 };
+
+/* --- rows ----------------------------------------------------------------- */
+
+void badge_write(struct str *out, const char *class, const char *word)
+{
+    html_addf(out, "<span class=\"badge %s\">%s</span>", class, word);
+}
+
+void nodes_table_begin(struct str *out)
+{
+    str_add(out, "<div class=\"wide\"><table class=\"rows\"><thead><tr>"
+                 "<th scope=\"col\">Node</th><th scope=\"col\">Status</th>"
+                 "<th scope=\"col\">Leaf</th><th scope=\"col\">Cards</th>"
+                 "<th scope=\"col\">GPUs</th><th scope=\"col\" class=\"n\">"
+                 "Pods</th><th scope=\"col\">What is wrong</th></tr></thead>"
+                 "<tbody>\n");
+}
+
+static void leaf_cell(const struct snapshot *s, int32_t index, struct str *out)
+{
+    int32_t leaf = snapshot_leaf(s, (size_t)index);
+    str_add(out, "<td>");
+    if (leaf == FABRIC_NONE)
+        str_add(out, "–");
+    else
+        html_add_link(out, "leaves", fabric_domain(s->fabric, leaf)->name, NULL,
+                      fabric_domain(s->fabric, leaf)->name);
+    str_add(out, "</td>");
+}
+
+void nodes_table_row(const struct console_reply *r, const struct node *node,
+                     int32_t index, struct str *out)
+{
+    struct console_health h;
+    cleanup_str struct str why = STR_INIT(STR_MAX_DEFAULT);
+    console_health_judge(r->snapshot, r->app->achieved, node, &h);
+    if (h.ill || h.drained || h.unaligned)
+        console_health_explain(r->snapshot, r->app->achieved, node, &why);
+    str_add(out, "<tr><th scope=\"row\">");
+    html_add_link(out, "nodes", node->name, NULL, node->name);
+    str_add(out, "</th><td>");
+    badge_write(out, node->status == NODE_READY ? "good" : "bad",
+                node_status_name(node->status));
+    str_add(out, "</td>");
+    leaf_cell(r->snapshot, index, out);
+    str_add(out, "<td>");
+    html_add_bar(out, h.idle, h.cards, "");
+    str_add(out, "</td><td>");
+    html_add_bar(out, h.free_gpus, h.gpus, "");
+    html_addf(out, "</td><td class=\"n\">%zu</td><td>%s</td></tr>\n",
+              node->n_allocations, str_text(&why));
+}
+
+void nodes_table_end(struct str *out)
+{
+    str_add(out, "</tbody></table></div>\n");
+}
+
+/* --- the list ------------------------------------------------------------- */
+
+struct filter {
+    const char *name, *after;
+    unsigned status; /* NODE_STATUSES: any */
+};
+
+static bool passes(const struct filter *f, const struct node *node)
+{
+    return (!f->name || !*f->name || strstr(node->name, f->name)) &&
+           (f->status == NODE_STATUSES || node->status == f->status) &&
+           (!f->after || strcmp(node->name, f->after) > 0);
+}
+
+static void write_filter(const struct filter *f, struct str *out)
+{
+    html_addf(out,
+              "<form class=\"filter\" action=\"/ui/nodes\"><label>Name "
+              "<input name=\"name\" type=\"search\" maxlength=\"253\" "
+              "value=\"%s\"></label><label>Status <select name=\"status\">"
+              "<option value=\"\">any",
+              f->name ? f->name : "");
+    for (unsigned i = 0; i < NODE_STATUSES; i++)
+        html_addf(out, "<option%s>%s", i == f->status ? " selected" : "",
+                  node_status_name((enum node_status)i));
+    str_add(out, "</select></label><button>Show</button></form>\n");
+}
+
+/* The page behind `last`, with the same filter. */
+static void write_more(const struct filter *f, const char *last,
+                       struct str *out)
+{
+    str_add(out, "<p class=\"more\"><a rel=\"next\" href=\"/ui/nodes?");
+    if (f->name && *f->name) {
+        str_add(out, "name=");
+        html_add_segment(out, f->name);
+        str_add(out, "&amp;");
+    }
+    if (f->status < NODE_STATUSES)
+        html_addf(out, "status=%s&amp;",
+                  node_status_name((enum node_status)f->status));
+    str_add(out, "continue=");
+    html_add_segment(out, last);
+    str_add(out, "\">More nodes</a></p>\n");
+}
+
+static const char *status_word(unsigned index)
+{
+    return node_status_name((enum node_status)index);
+}
+
+static void write_nodes(struct console_reply *r, const struct filter *f,
+                        size_t limit)
+{
+    const struct snapshot *s = r->snapshot;
+    const char *last = NULL;
+    size_t n = 0;
+    bool more = false;
+    nodes_table_begin(&r->out);
+    for (size_t i = 0; i < s->n_nodes && !more; i++) {
+        const struct node *node = snapshot_node(s, i);
+        if (!passes(f, node))
+            continue;
+        more = n == limit;
+        if (more)
+            break;
+        nodes_table_row(r, node, (int32_t)i, &r->out);
+        last = node->name;
+        n++;
+    }
+    nodes_table_end(&r->out);
+    if (n == 0)
+        str_add(&r->out, "<p>No node is so.</p>\n");
+    if (more)
+        write_more(f, last, &r->out);
+}
+
+void page_nodes(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {"continue", "limit", "name", "status",
+                                         NULL};
+    struct filter f = {.name = httpd_query(rq, "name"),
+                       .after = httpd_query(rq, "continue"),
+                       .status = NODE_STATUSES};
+    const char *status = httpd_query(rq, "status");
+    size_t limit = ROWS;
+    struct console_reply r;
+    if ((status && *status && /* a form sends "" for any */
+         !query_choice(rq, "status", status_word, NODE_STATUSES, &f.status)) ||
+        !query_limit(rq, ROWS_MAX, &limit) ||
+        !console_begin(&r, rq, ctx, CONSOLE_NODES, params))
+        return;
+    r.page.title = "Nodes";
+    html_addf(&r.out, "<h1>Nodes <small>%zu</small></h1>\n",
+              r.snapshot->n_nodes);
+    write_filter(&f, &r.out);
+    write_nodes(&r, &f, limit);
+    console_end(&r);
+}
+
+/* --- a leaf --------------------------------------------------------------- */
+
+static bool is_on_leaf(const struct snapshot *s, size_t node, const char *name)
+{
+    int32_t leaf = snapshot_leaf(s, node);
+    return leaf != FABRIC_NONE &&
+           strcmp(fabric_domain(s->fabric, leaf)->name, name) == 0;
+}
+
+static bool leaf_is_there(const struct snapshot *s, const char *name)
+{
+    size_t n = s->fabric ? fabric_n_domains(s->fabric) : 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct fabric_domain *d = fabric_domain(s->fabric, (int32_t)i);
+        if (d->tier == 0 && strcmp(d->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+void page_leaf(struct httpd_request *rq, void *ctx)
+{
+    const char *name = httpd_arg(rq, 0);
+    struct console_reply r;
+    size_t n = 0;
+    if (!console_begin(&r, rq, ctx, CONSOLE_FLEET, NULL))
+        return;
+    r.page.title = name;
+    if (!leaf_is_there(r.snapshot, name)) {
+        console_miss(&r, "The fabric has no leaf \"%.253s\".", name);
+        console_end(&r);
+        return;
+    }
+    html_addf(&r.out,
+              "<p class=\"path\"><a href=\"/\">Fleet</a></p><h1>Leaf %s</h1>\n",
+              name);
+    nodes_table_begin(&r.out);
+    for (size_t i = 0; i < r.snapshot->n_nodes && n < LEAF_ROWS_MAX; i++) {
+        if (!is_on_leaf(r.snapshot, i, name))
+            continue;
+        nodes_table_row(&r, snapshot_node(r.snapshot, i), (int32_t)i, &r.out);
+        n++;
+    }
+    nodes_table_end(&r.out);
+    if (n == 0)
+        str_add(&r.out, "<p>None of its hosts has published.</p>\n");
+    if (n == LEAF_ROWS_MAX)
+        html_addf(&r.out, "<p>The first %zu nodes.</p>\n", n);
+    console_end(&r);
+}
