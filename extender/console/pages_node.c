@@ -1,0 +1,306 @@
+#include "extender/console/pages.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "extender/achieved/achieved.h"
+#include "extender/console/console_map.h"
+#include "extender/console/html.h"
+#include "extender/judge/alignment.h"
+#include "extender/view/views.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+
+/* --- pods: who has what --------------------------------------------------- */
+
+const char *relation_class(const char *word)
+{
+    static const struct {
+        const char *word, *class;
+    } classes[] = {{"PIX", "good"},  {"PXB", "good"},     {"PHB", "fair"},
+                   {"NODE", "fair"}, {"SOCKET", "worse"}, {"SYS", "bad"}};
+    for (size_t i = 0; i < ARRAY_LEN(classes); i++)
+        if (strcmp(classes[i].word, word) == 0)
+            return classes[i].class;
+    return "dim";
+}
+
+/* Devices by their PCI addresses, as far as they were told. */
+static void ids_cell(char (*ids)[TOPO_ID_MAX + 1],
+                     char (*pci)[PCI_ADDR_TEXT_MAX], size_t n, const char *node,
+                     struct str *out)
+{
+    str_add(out, "<td>");
+    for (size_t i = 0; i < n; i++) {
+        const char *text = pci && *pci[i] ? pci[i] : ids[i];
+        str_add(out, i ? "<br>" : "");
+        if (node)
+            html_add_link(out, "cards", node, ids[i], text);
+        else
+            html_addf(out, "%s", text);
+    }
+    str_add(out, n ? "</td>" : "–</td>");
+}
+
+static void achieved_cell(const struct console_reply *r,
+                          const struct allocation *a, struct str *out)
+{
+    cleanup_with(achieved_report) struct achieved_report *report =
+        achieved_book_get(r->app->achieved, a->node);
+    struct achieved x;
+    str_add(out, "<td>");
+    if (!a->held && report && achieved_counts(a)) {
+        achieved_judge(r->snapshot, a, report, &x, NULL);
+        badge_write(out,
+                    x.state == ACHIEVED_LOST
+                        ? "bad"
+                        : relation_class(achieved_word(&x)),
+                    achieved_word(&x));
+        if (x.state == ACHIEVED_LOST)
+            str_add(out, " lost");
+    }
+    str_add(out, "</td>");
+}
+
+void place_cells_write(const struct console_reply *r,
+                       const struct allocation *a, struct str *out)
+{
+    const char *word = alignment_word(r->snapshot, a);
+    ids_cell(a->cards, a->card_pci, a->n_cards, a->node, out);
+    ids_cell(a->gpus, a->gpu_pci, a->n_gpus, NULL, out);
+    html_addf(out, "<td class=\"n\">%" PRId32 "</td><td>", a->numa);
+    if (achieved_counts(a)) /* a service is near to nothing of its own */
+        badge_write(out, relation_class(word), word);
+    str_add(out, "</td>");
+    achieved_cell(r, a, out);
+}
+
+static void pod_row(const struct console_reply *r, const struct allocation *a,
+                    struct str *out)
+{
+    const struct demand *d = &a->demand;
+    str_add(out, "<tr><th scope=\"row\">");
+    if (a->held)
+        html_addf(out, "held for %s/%s", d->namespace, d->name);
+    else
+        html_add_link(out, "pods", d->namespace, d->name, d->name);
+    html_addf(out, "</th><td>%s</td><td>%s</td><td>", d->namespace,
+              pod_role_name(d->role));
+    if (*d->job) {
+        html_add_link(out, "jobs", d->namespace, d->job, d->job);
+        html_addf(out, " <small>pair %" PRId32 "</small>", d->pair);
+    }
+    str_add(out, "</td>");
+    place_cells_write(r, a, out);
+    str_add(out, "</tr>\n");
+}
+
+void pods_table_write(const struct console_reply *r,
+                      const struct allocation *const *list, size_t n,
+                      struct str *out)
+{
+    if (n == 0) {
+        str_add(out, "<p>Nobody.</p>\n");
+        return;
+    }
+    str_add(out, "<div class=\"wide\"><table class=\"rows\"><thead><tr>"
+                 "<th scope=\"col\">Pod</th><th scope=\"col\">Namespace</th>"
+                 "<th scope=\"col\">Role</th><th scope=\"col\">Job</th>");
+    str_add(out, PLACE_HEADS "</tr></thead><tbody>\n");
+    for (size_t i = 0; i < n; i++)
+        pod_row(r, list[i], out);
+    str_add(out, "</tbody></table></div>\n");
+}
+
+/* --- cards ---------------------------------------------------------------- */
+
+static const char *state_class(enum card_state state)
+{
+    static const char *const classes[CARD_STATES] = {
+        [CARD_IDLE] = "free",     [CARD_USED] = "use",
+        [CARD_HELD] = "use",      [CARD_UNHEALTHY] = "bad",
+        [CARD_DRAINED] = "drain", [CARD_UNAVAILABLE] = "dim"};
+    return classes[state];
+}
+
+static bool has_card(const struct allocation *a, const char *id)
+{
+    for (size_t i = 0; i < a->n_cards; i++)
+        if (strcmp(a->cards[i], id) == 0)
+            return true;
+    return false;
+}
+
+/* What a person calls the card: its PCI address. */
+static const char *card_name(const struct device *d,
+                             char name[PCI_ADDR_TEXT_MAX])
+{
+    if (!d->has_pci)
+        return d->id;
+    pci_addr_format(&d->pci, name);
+    return name;
+}
+
+static void card_health(const struct device *d, enum card_state state,
+                        struct str *out)
+{
+    badge_write(out, state_class(state), card_state_name(state));
+    if (*d->health && strcmp(d->health, "ready") != 0 &&
+        strcmp(d->health, card_state_name(state)) != 0)
+        html_addf(out, " %s", d->health);
+    if (*d->barred)
+        html_addf(out, " <small>%s</small>", d->barred);
+}
+
+static void card_row(const struct node *node, size_t card, struct str *out)
+{
+    size_t first, shown = 0;
+    char name[PCI_ADDR_TEXT_MAX];
+    (void)view_count(node, DEVICE_CARD, &first);
+    const struct device *d = topo_device(node->topo, first + card);
+    str_add(out, "<tr><th scope=\"row\">");
+    html_add_link(out, "cards", node->name, d->id, card_name(d, name));
+    html_addf(out,
+              "</th><td>%s <small>%s</small></td><td class=\"n\">%d</td>"
+              "<td>",
+              d->model, d->arch, d->numa);
+    if (card < TOPO_CARDS_MAX)
+        html_add_bar(out, node->state.free_cores[card], d->cores, "");
+    str_add(out, "</td><td>");
+    if (card < TOPO_CARDS_MAX)
+        html_add_bar(out, node->state.free_memory_mib[card], d->memory_mib,
+                     "MiB");
+    str_add(out, "</td><td>");
+    card_health(d, card_state(node, card), out);
+    str_add(out, "</td><td>");
+    for (size_t i = 0; i < node->n_allocations; i++) {
+        const struct demand *pod = &node->allocations[i]->demand;
+        if (node->allocations[i]->held ||
+            !has_card(node->allocations[i], d->id))
+            continue;
+        str_add(out, shown++ ? ", " : "");
+        html_add_link(out, "pods", pod->namespace, pod->name, pod->name);
+    }
+    str_add(out, "</td></tr>\n");
+}
+
+static void write_cards(const struct node *node, struct str *out)
+{
+    size_t first, n = view_count(node, DEVICE_CARD, &first);
+    if (n == 0)
+        return;
+    str_add(out,
+            "<h2>Cards</h2>\n<div class=\"wide\"><table class=\"rows\">"
+            "<thead><tr><th scope=\"col\">Card</th><th scope=\"col\">Model"
+            "</th><th scope=\"col\" class=\"n\">NUMA</th><th scope=\"col\">"
+            "Cores free</th><th scope=\"col\">Memory free</th>"
+            "<th scope=\"col\">State</th><th scope=\"col\">Pods</th></tr>"
+            "</thead><tbody>\n");
+    for (size_t i = 0; i < n; i++)
+        card_row(node, i, out);
+    str_add(out, "</tbody></table></div>\n");
+}
+
+/* --- the host ------------------------------------------------------------- */
+
+static void write_host(const struct console_reply *r, const struct node *node,
+                       size_t index, struct str *out)
+{
+    const struct shape *shape = node->shape;
+    const struct host_room room = snapshot_room_left(r->snapshot, index);
+    struct console_health h;
+    console_health_judge(r->snapshot, r->app->achieved, node, &h);
+    str_add(out, "<dl class=\"facts\"><div><dt>Cards</dt><dd>");
+    html_add_bar(out, h.idle, h.cards, "");
+    str_add(out, "</dd></div><div><dt>GPUs</dt><dd>");
+    html_add_bar(out, h.free_gpus, h.gpus, "");
+    str_add(out, "</dd></div>");
+    for (size_t i = 0; shape && i < shape->n_numas; i++) {
+        uint32_t milli = node->state.free_cpu_milli[i];
+        if (milli == UINT32_MAX || shape->numa_cpus[i] == 0)
+            continue;
+        html_addf(out, "<div><dt>CPUs of NUMA %d</dt><dd>", shape->numa_id[i]);
+        html_add_bar(out, milli / 1000, shape->numa_cpus[i], "");
+        str_add(out, "</dd></div>");
+    }
+    if (room.memory_mib != INT64_MAX)
+        html_addf(out,
+                  "<div><dt>Memory left</dt><dd>%" PRId64 " MiB</dd></div>",
+                  room.memory_mib);
+    str_add(out, "</dl>\n");
+}
+
+/* When it was heard last; of a node that is heard it changes all the time, and
+ * says nothing. */
+static void write_silence(const struct node *node, struct str *out)
+{
+    char text[32];
+    struct tm tm;
+    int64_t ago_ms = clock_ms() - atomic_load(&node->liveness->heard_ms);
+    time_t then = (time_t)(time(NULL) - ago_ms / 1000);
+    if (!node_status_is_silent(node->status) || !gmtime_r(&then, &tm))
+        return;
+    (void)strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &tm);
+    html_addf(out, "; not heard since %s", text);
+}
+
+static const struct node *find_node(struct console_reply *r, const char *name,
+                                    size_t *ret_index)
+{
+    int32_t i = snapshot_find(r->snapshot, name, strlen(name));
+    r->page.title = name;
+    if (i == NODE_NONE) {
+        console_miss(r, "Node \"%.253s\" has not published a slice.", name);
+        return NULL;
+    }
+    *ret_index = (size_t)i;
+    return snapshot_node(r->snapshot, (size_t)i);
+}
+
+static void write_path(const struct snapshot *s, size_t index, struct str *out)
+{
+    int32_t leaf = snapshot_leaf(s, index);
+    str_add(out, "<p class=\"path\"><a href=\"/\">Fleet</a>");
+    if (leaf != FABRIC_NONE) {
+        str_add(out, " / ");
+        html_add_link(out, "leaves", fabric_domain(s->fabric, leaf)->name, NULL,
+                      fabric_domain(s->fabric, leaf)->name);
+    }
+}
+
+static void write_health(const struct console_reply *r, const struct node *node,
+                         struct str *out)
+{
+    cleanup_str struct str why = STR_INIT(STR_MAX_DEFAULT);
+    console_health_explain(r->snapshot, r->app->achieved, node, &why);
+    if (why.size == 0)
+        return;
+    html_addf(out, "<p class=\"alert\">%s", str_text(&why));
+    write_silence(node, out);
+    str_add(out, "</p>\n");
+}
+
+void page_node(struct httpd_request *rq, void *ctx)
+{
+    struct console_reply r;
+    size_t index;
+    if (!console_begin(&r, rq, ctx, CONSOLE_NODES, NULL))
+        return;
+    const struct node *node = find_node(&r, httpd_arg(rq, 0), &index);
+    if (node) {
+        write_path(r.snapshot, index, &r.out);
+        html_addf(&r.out, "</p>\n<h1>%s ", node->name);
+        badge_write(&r.out, node->status == NODE_READY ? "good" : "bad",
+                    node_status_name(node->status));
+        str_add(&r.out, "</h1>\n");
+        write_health(&r, node, &r.out);
+        write_host(&r, node, index, &r.out);
+        write_cards(node, &r.out);
+        str_add(&r.out, "<h2>Who has what</h2>\n");
+        pods_table_write(&r,
+                         (const struct allocation *const *)node->allocations,
+                         node->n_allocations, &r.out);
+    }
+    console_end(&r);
+}
