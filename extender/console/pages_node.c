@@ -304,3 +304,107 @@ void page_node(struct httpd_request *rq, void *ctx)
     }
     console_end(&r);
 }
+
+/* --- a card --------------------------------------------------------------- */
+
+static void fact(struct str *out, const char *name, const char *text)
+{
+    if (*text)
+        html_addf(out, "<div><dt>%s</dt><dd>%s</dd></div>", name, text);
+}
+
+static void write_card_facts(const struct node *node, size_t card,
+                             const struct device *d, struct str *out)
+{
+    char pci[PCI_ADDR_TEXT_MAX] = "";
+    if (d->has_pci)
+        pci_addr_format(&d->pci, pci);
+    str_add(out, "<dl class=\"facts\">");
+    if (card < TOPO_CARDS_MAX && d->cores) {
+        str_add(out, "<div><dt>Cores</dt><dd>");
+        html_add_bar(out, node->state.free_cores[card], d->cores, "");
+        str_add(out, "</dd></div>");
+    }
+    if (card < TOPO_CARDS_MAX && d->memory_mib) {
+        str_add(out, "<div><dt>Memory, MiB</dt><dd>");
+        html_add_bar(out, node->state.free_memory_mib[card], d->memory_mib, "");
+        str_add(out, "</dd></div>");
+    }
+    fact(out, "PCI address", pci);
+    fact(out, "Id", d->id);
+    fact(out, "Vendor", d->vendor);
+    fact(out, "Model", d->model);
+    fact(out, "Serial number", d->serial);
+    fact(out, "Architecture", d->arch);
+    fact(out, "Interface", d->interface);
+    fact(out, "RDMA device", d->rdma);
+    fact(out, "Runtime", d->endpoint);
+    fact(out, "Fabric port", d->fabric_port);
+    fact(out, "Health", d->health);
+    fact(out, "Barred", d->barred);
+    html_addf(out, "<div><dt>NUMA node</dt><dd>%d</dd></div></dl>\n", d->numa);
+}
+
+/* Those of the node that have the card. */
+static void write_card_pods(const struct console_reply *r,
+                            const struct node *node, const struct device *d,
+                            struct str *out)
+{
+    cleanup_free const struct allocation **list =
+        xcalloc(node->n_allocations + 1, sizeof *list);
+    size_t n = 0;
+    for (size_t i = 0; i < node->n_allocations; i++)
+        if (has_card(node->allocations[i], d->id))
+            list[n++] = node->allocations[i];
+    str_add(out, "<h2>Who has it</h2>\n");
+    pods_table_write(r, list, n, out);
+}
+
+static void write_drain(const struct node *node, const struct device *d,
+                        enum card_state state, struct str *out)
+{
+    cleanup_str struct str command = STR_INIT(4096);
+    char name[PCI_ADDR_TEXT_MAX];
+    cleanup_free char *card = xasprintf("%s/%s", node->name,
+                                        card_name(d, name));
+    str_add(&command, state == CARD_DRAINED ? "biga undrain " : "biga drain ");
+    shell_add_word(&command, card);
+    if (state != CARD_DRAINED)
+        str_add(&command, " --reason 'what is done to it'");
+    str_add(out, state == CARD_DRAINED ? "<h2>Take it back</h2>\n"
+                                       : "<h2>Take it out of service</h2>\n");
+    html_add_command(out, str_text(&command));
+}
+
+void page_card(struct httpd_request *rq, void *ctx)
+{
+    const char *id = httpd_arg(rq, 1);
+    struct console_reply r;
+    char name[PCI_ADDR_TEXT_MAX];
+    size_t index, first, card = 0;
+    if (!console_begin(&r, rq, ctx, CONSOLE_NODES, NULL))
+        return;
+    const struct node *node = find_node(&r, httpd_arg(rq, 0), &index);
+    size_t n = node ? view_count(node, DEVICE_CARD, &first) : 0;
+    while (card < n &&
+           strcmp(topo_device(node->topo, first + card)->id, id) != 0 &&
+           strcmp(card_name(topo_device(node->topo, first + card), name), id))
+        card++;
+    if (node && card == n) {
+        console_miss(&r, "Node \"%.253s\" has no card \"%.63s\".", node->name,
+                     id);
+    } else if (node) {
+        const struct device *d = topo_device(node->topo, first + card);
+        enum card_state state = card_state(node, card);
+        write_path(r.snapshot, index, &r.out);
+        str_add(&r.out, " / ");
+        html_add_link(&r.out, "nodes", node->name, NULL, node->name);
+        html_addf(&r.out, "</p>\n<h1>Card %s ", card_name(d, name));
+        badge_write(&r.out, state_class(state), card_state_name(state));
+        str_add(&r.out, "</h1>\n");
+        write_card_facts(node, card, d, &r.out);
+        write_card_pods(&r, node, d, &r.out);
+        write_drain(node, d, state, &r.out);
+    }
+    console_end(&r);
+}
