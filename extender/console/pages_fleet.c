@@ -1,0 +1,220 @@
+#include "extender/console/pages.h"
+
+#include <string.h>
+
+#include "extender/console/console_map.h"
+#include "extender/console/html.h"
+#include "extender/view/views.h"
+#include "lib/base/mem.h"
+
+enum { ILL_MAX = 8, FOUND_MAX = 50 };
+
+/* --- the fleet in numbers ------------------------------------------------- */
+
+struct totals {
+    size_t ready, cards, idle, gpus, free_gpus, ill, unaligned;
+};
+
+static struct totals count(const struct console_reply *r)
+{
+    struct totals t = {0};
+    for (size_t i = 0; i < r->snapshot->n_nodes; i++) {
+        const struct node *node = snapshot_node(r->snapshot, i);
+        struct console_health h;
+        console_health_judge(r->snapshot, r->app->achieved, node, &h);
+        t.ready += node->status == NODE_READY;
+        t.cards += h.cards;
+        t.idle += h.idle;
+        t.gpus += h.gpus;
+        t.free_gpus += h.free_gpus;
+        t.ill += h.ill;
+        t.unaligned += h.unaligned;
+    }
+    return t;
+}
+
+static void write_totals(const struct console_reply *r, const struct totals *t,
+                         struct str *out)
+{
+    html_addf(out,
+              "<dl class=\"totals\"><div><dt>Nodes ready</dt><dd>%zu<small>/%zu"
+              "</small></dd></div>\n<div><dt>Cards free</dt><dd>%zu<small>/%zu"
+              "</small></dd></div>\n<div><dt>GPUs free</dt><dd>%zu<small>/%zu"
+              "</small></dd></div>\n<div><dt>Pods placed</dt><dd>%zu</dd></div>"
+              "\n<div%s><dt>Ill nodes</dt><dd>%zu</dd></div>\n<div%s><dt>Nodes "
+              "not aligned</dt><dd>%zu</dd></div></dl>\n",
+              t->ready, r->snapshot->n_nodes, t->idle, t->cards, t->free_gpus,
+              t->gpus, alloc_index_size(r->snapshot->allocations),
+              t->ill ? " class=\"bad\"" : "", t->ill,
+              t->unaligned ? " class=\"fair\"" : "", t->unaligned);
+}
+
+static void write_ill(const struct console_reply *r, size_t n_ill,
+                      struct str *out)
+{
+    size_t n = 0;
+    if (n_ill == 0)
+        return;
+    str_add(out, "<section aria-labelledby=\"ill\"><h2 id=\"ill\">Ill</h2><ul "
+                 "class=\"ill\">\n");
+    for (size_t i = 0; i < r->snapshot->n_nodes && n < ILL_MAX; i++) {
+        const struct node *node = snapshot_node(r->snapshot, i);
+        cleanup_str struct str why = STR_INIT(STR_MAX_DEFAULT);
+        struct console_health h;
+        console_health_judge(r->snapshot, r->app->achieved, node, &h);
+        if (!h.ill)
+            continue;
+        n++;
+        console_health_explain(r->snapshot, r->app->achieved, node, &why);
+        str_add(out, "<li>");
+        html_add_link(out, "nodes", node->name, NULL, node->name);
+        html_addf(out, " %s</li>\n", str_text(&why));
+    }
+    str_add(out, "</ul>");
+    if (n < n_ill)
+        html_addf(out, "<p>and %zu more</p>", n_ill - n);
+    str_add(out, "</section>\n");
+}
+
+void page_fleet(struct httpd_request *rq, void *ctx)
+{
+    struct console_reply r;
+    if (!console_begin(&r, rq, ctx, CONSOLE_FLEET, NULL))
+        return;
+    const struct console_map map = {.snapshot = r.snapshot,
+                                    .achieved = r.app->achieved};
+    struct totals t = count(&r);
+    r.page.title = "Fleet";
+    str_add(&r.out, "<h1 class=\"unseen\">Fleet</h1>\n");
+    write_totals(&r, &t, &r.out);
+    write_ill(&r, t.ill, &r.out);
+    if (r.snapshot->n_nodes == 0)
+        str_add(&r.out, "<p>No node has published its topology: start "
+                        "biga-advertiser on the nodes.</p>\n");
+    console_map_write_legend(&r.out);
+    console_map_write(&map, &r.out);
+    console_end(&r);
+}
+
+/* --- search --------------------------------------------------------------- */
+
+struct search {
+    const char *text;
+    struct str *out;
+    size_t n;
+};
+
+static bool has(const char *text, const char *part)
+{
+    return strcasestr(text, part) != NULL;
+}
+
+static bool found(struct search *x, const char *kind)
+{
+    if (x->n == FOUND_MAX)
+        return false;
+    x->n++;
+    html_addf(x->out, "<li><span class=\"kind\">%s</span> ", kind);
+    return true;
+}
+
+static void search_fabric(struct search *x, const struct snapshot *s)
+{
+    size_t n = s->fabric ? fabric_n_domains(s->fabric) : 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct fabric_domain *d = fabric_domain(s->fabric, (int32_t)i);
+        if (d->tier != 0 || !has(d->name, x->text) || !found(x, "leaf"))
+            continue;
+        html_add_link(x->out, "leaves", d->name, NULL, d->name);
+        str_add(x->out, "</li>\n");
+    }
+}
+
+static bool is_device(const struct device *d, const char *text)
+{
+    char pci[PCI_ADDR_TEXT_MAX] = "";
+    if (d->has_pci)
+        pci_addr_format(&d->pci, pci);
+    return has(d->id, text) || has(pci, text) || has(d->serial, text) ||
+           has(d->interface, text);
+}
+
+static void search_cards(struct search *x, const struct node *node)
+{
+    size_t first, n = view_count(node, DEVICE_CARD, &first);
+    for (size_t i = 0; i < n; i++) {
+        const struct device *d = topo_device(node->topo, first + i);
+        if (!is_device(d, x->text) || !found(x, "card"))
+            continue;
+        html_add_link(x->out, "cards", node->name, d->id, d->id);
+        html_addf(x->out, " of %s</li>\n", node->name);
+    }
+}
+
+static void search_nodes(struct search *x, const struct snapshot *s)
+{
+    for (size_t i = 0; i < s->n_nodes && x->n < FOUND_MAX; i++) {
+        const struct node *node = snapshot_node(s, i);
+        if (has(node->name, x->text) && found(x, "node")) {
+            html_add_link(x->out, "nodes", node->name, NULL, node->name);
+            html_addf(x->out, " %s</li>\n", node_status_name(node->status));
+        }
+    }
+    for (size_t i = 0; i < s->n_nodes && x->n < FOUND_MAX; i++)
+        search_cards(x, snapshot_node(s, i));
+}
+
+static void search_pods(struct search *x, const struct snapshot *s)
+{
+    const struct demand *before = NULL; /* of the job that was told last */
+    size_t n;
+    cleanup_free const struct allocation **all =
+        alloc_index_list(s->allocations, &n);
+    for (size_t i = 0; i < n && x->n < FOUND_MAX; i++) {
+        const struct demand *d = &all[i]->demand;
+        bool again = before && strcmp(before->job, d->job) == 0 &&
+                     strcmp(before->namespace, d->namespace) == 0;
+        if (*d->job && !again && has(d->job, x->text) && found(x, "job")) {
+            html_add_link(x->out, "jobs", d->namespace, d->job, d->job);
+            html_addf(x->out, " in %s</li>\n", d->namespace);
+            before = d;
+        }
+        if (has(d->name, x->text) && found(x, "pod")) {
+            html_add_link(x->out, "pods", d->namespace, d->name, d->name);
+            html_addf(x->out, " in %s, on %s</li>\n", d->namespace,
+                      all[i]->node);
+        }
+    }
+}
+
+void page_search(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {"q", NULL};
+    const char *text = httpd_query(rq, "q");
+    struct console_reply r;
+    if (!console_begin(&r, rq, ctx, CONSOLE_SECTIONS, params))
+        return;
+    r.page.title = "Search";
+    r.page.query = text;
+    str_add(&r.out, "<h1>Search</h1>\n");
+    if (text && *text) {
+        struct search x = {.text = text, .out = &r.out};
+        html_addf(&r.out,
+                  "<p>Leaves, nodes, cards, jobs and pods with "
+                  "“%s”:</p>\n<ul class=\"found\">\n",
+                  text);
+        search_fabric(&x, r.snapshot);
+        search_nodes(&x, r.snapshot);
+        search_pods(&x, r.snapshot);
+        html_addf(&r.out, "</ul><p>%s</p>\n",
+                  x.n == 0           ? "Nothing."
+                  : x.n == FOUND_MAX ? "These are the first; say more of the "
+                                       "name."
+                                     : "");
+    } else {
+        str_add(&r.out, "<p>Say a part of the name of a leaf, node, card (its "
+                        "PCI address, serial number, interface), job or pod."
+                        "</p>\n");
+    }
+    console_end(&r);
+}
