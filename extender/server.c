@@ -11,6 +11,7 @@
 #include "extender/app/policy_file.h"
 #include "extender/app/reload.h"
 #include "extender/cluster/cluster.h"
+#include "extender/console/routes_console.h"
 #include "extender/operate/operate.h"
 #include "extender/pods/pending_demands.h"
 #include "extender/relay/relay.h"
@@ -72,6 +73,7 @@ static void mount_routes(struct server *s, bool in_cluster)
     add_routes(&s->read, ask_routes, n_ask_routes);
     add_routes(&s->read, read_routes, n_read_routes);
     add_routes(&s->read, operate_routes, n_operate_routes);
+    add_routes(&s->read, console_routes, n_console_routes);
     if (in_cluster) {
         add_routes(&s->read, cluster_routes, n_cluster_routes);
         add_routes(&s->read, pods_elsewhere_routes, n_pods_elsewhere_routes);
@@ -196,6 +198,8 @@ static int start_guard(struct server *s, const struct server_config *config,
     int r = guard_start(&s->guard, &c, err);
     s->app.listener.access = s->guard.access;
     s->app.tls = s->guard.tls;
+    s->app.listener.secure = s->guard.tls != NULL;
+    s->app.listener.show_login = console_show_login;
     return r;
 }
 

@@ -8,7 +8,6 @@
 #include "extender/serve/query.h"
 #include "extender/serve/routes_drawing.h"
 #include "extender/serve/routes_private.h"
-#include "extender/view/html_page.h"
 #include "extender/view/openapi.h"
 #include "extender/view/views.h"
 #include "lib/base/jwrite.h"
@@ -437,16 +436,6 @@ static void on_openapi(struct httpd_request *rq, void *ctx)
     httpd_content_type(rq, "application/yaml");
 }
 
-static void on_page(struct httpd_request *rq, void *ctx)
-{
-    struct app *app = ctx;
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
-    html_page_write(s, app->achieved, httpd_reply(rq));
-    httpd_content_type(rq, "text/html; charset=utf-8");
-    httpd_set_header(rq, "Content-Security-Policy", HTML_PAGE_POLICY);
-    httpd_set_header(rq, "X-Content-Type-Options", "nosniff");
-}
-
 static void on_changes(struct httpd_request *rq, void *ctx)
 {
     struct app *app = ctx;
@@ -455,7 +444,6 @@ static void on_changes(struct httpd_request *rq, void *ctx)
 }
 
 const struct httpd_route read_routes[] = {
-    {HTTPD_GET, "/", on_page, 0, "page"},
     {HTTPD_GET, "/v1/changes", on_changes, 0, "changes"},
     {HTTPD_GET, "/v1/nodes", on_nodes, 0, "nodes"},
     {HTTPD_GET, "/v1/nodes/:", on_node, 0, "node"},

@@ -1,0 +1,128 @@
+#include "extender/console/routes_console.h"
+
+#include <string.h>
+
+#include "extender/admit/cookie.h"
+#include "extender/console/console_files.h"
+#include "extender/console/console_page.h"
+#include "extender/console/pages.h"
+#include "lib/base/mem.h"
+#include "lib/http/uri.h"
+
+/* --- files ---------------------------------------------------------------- */
+
+static void reply_file(struct httpd_request *rq, const char *text,
+                       const char *type)
+{
+    static const char *const none[] = {NULL};
+    if (!httpd_query_only(rq, none))
+        return;
+    console_harden(rq);
+    if (console_has(rq, text, strlen(text), ""))
+        return;
+    httpd_content_type(rq, type);
+    str_add(httpd_reply(rq), text);
+}
+
+static void on_css(struct httpd_request *rq, void *ctx)
+{
+    (void)ctx;
+    reply_file(rq, console_css, "text/css; charset=utf-8");
+}
+
+static void on_js(struct httpd_request *rq, void *ctx)
+{
+    (void)ctx;
+    reply_file(rq, console_js, "text/javascript; charset=utf-8");
+}
+
+/* Two horses' heads would be lost at this size: two bars that are yoked. */
+static void on_icon(struct httpd_request *rq, void *ctx)
+{
+    (void)ctx;
+    reply_file(rq,
+               "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 16 "
+               "16\"><rect width=\"16\" height=\"16\" rx=\"3\" "
+               "fill=\"#1f5fae\"/><path d=\"M4 3v10M12 3v10M4 6h8\" "
+               "stroke=\"#fff\" stroke-width=\"2\" fill=\"none\"/></svg>",
+               "image/svg+xml");
+}
+
+/* --- who looks ------------------------------------------------------------ */
+
+void console_show_login(struct httpd_request *rq, const char *why)
+{
+    struct str *out = httpd_reply(rq);
+    str_reset(out);
+    console_login_write(why, httpd_path(rq), out);
+    httpd_content_type(rq, "text/html; charset=utf-8");
+    console_harden(rq);
+}
+
+static void go_to(struct httpd_request *rq, const char *path)
+{
+    httpd_status(rq, 303);
+    httpd_set_header(rq, "Location", path);
+    httpd_set_header(rq, "Cache-Control", "no-store");
+}
+
+/* Only a page of ours. */
+static const char *next_page(const char *next)
+{
+    return next && strncmp(next, "/ui/", 4) == 0 ? next : "/";
+}
+
+/* Whose the token is, is judged on the page that it leads to. */
+static void on_login(struct httpd_request *rq, void *ctx)
+{
+    const struct app *app = ctx;
+    cleanup_free struct uri *form = xcalloc(1, sizeof *form);
+    struct error err = {0};
+    size_t size;
+    const char *body = httpd_body(rq, &size);
+    cleanup_free char *target = xasprintf("/?%s", body);
+    const char *token = uri_parse(target, form, &err) < 0
+                            ? NULL
+                            : uri_param(form, "token");
+    if (!token || !*token || !cookie_set(rq, app->listener.secure, token)) {
+        httpd_status(rq, 400);
+        console_show_login(rq, "a token has letters, digits and -._~+/=, and "
+                               "at most 2000 of them");
+    } else {
+        go_to(rq, next_page(uri_param(form, "next")));
+    }
+    explicit_bzero(target, strlen(target));
+    explicit_bzero(form, sizeof *form);
+}
+
+static void on_login_page(struct httpd_request *rq, void *ctx)
+{
+    (void)ctx;
+    console_show_login(rq, NULL);
+}
+
+static void on_logout(struct httpd_request *rq, void *ctx)
+{
+    const struct app *app = ctx;
+    (void)cookie_set(rq, app->listener.secure, "");
+    go_to(rq, "/");
+}
+
+const struct httpd_route console_routes[] = {
+    {HTTPD_GET, "/", page_fleet, 0, "page"},
+    {HTTPD_GET, "/ui/search", page_search, 0, "page"},
+    {HTTPD_GET, "/ui/nodes", page_nodes, 0, "page"},
+    {HTTPD_GET, "/ui/nodes/:", page_node, 0, "page"},
+    {HTTPD_GET, "/ui/leaves/:", page_leaf, 0, "page"},
+    {HTTPD_GET, "/ui/cards/:/:", page_card, 0, "page"},
+    {HTTPD_GET, "/ui/jobs", page_jobs, 0, "page"},
+    {HTTPD_GET, "/ui/jobs/:/:", page_job, 0, "page"},
+    {HTTPD_GET, "/ui/pods/:/:", page_pod, 0, "page"},
+    {HTTPD_GET, "/ui/console.css", on_css, 0, "page-file"},
+    {HTTPD_GET, "/ui/console.js", on_js, 0, "page-file"},
+    {HTTPD_GET, "/ui/icon.svg", on_icon, 0, "page-file"},
+    {HTTPD_GET, "/ui/login", on_login_page, 0, "login"},
+    {HTTPD_POST | HTTPD_FROM_PAGES, "/ui/login", on_login, URI_MAX, "login"},
+    {HTTPD_POST | HTTPD_FROM_PAGES, "/ui/logout", on_logout, 64, "login"},
+};
+const size_t n_console_routes = ARRAY_LEN(console_routes);
