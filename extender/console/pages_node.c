@@ -8,6 +8,8 @@
 #include "extender/console/console_map.h"
 #include "extender/console/html.h"
 #include "extender/judge/alignment.h"
+#include "extender/serve/routes_drawing.h"
+#include "extender/view/node_drawing.h"
 #include "extender/view/views.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
@@ -281,6 +283,22 @@ static void write_health(const struct console_reply *r, const struct node *node,
     str_add(out, "</p>\n");
 }
 
+static void write_drawing(const struct console_reply *r, size_t index,
+                          struct str *out)
+{
+    const struct node_drawing drawing = {.snapshot = r->snapshot,
+                                         .index = index,
+                                         .form = DRAWING_INLINE,
+                                         .add_health = drawing_add_health,
+                                         .ctx = r->app};
+    if (!snapshot_node(r->snapshot, index)->topo)
+        return;
+    str_add(out, "<div class=\"drawing\" tabindex=\"0\" role=\"region\" "
+                 "aria-label=\"Drawing of the node\">");
+    node_drawing_write(&drawing, out);
+    str_add(out, "</div>\n");
+}
+
 void page_node(struct httpd_request *rq, void *ctx)
 {
     struct console_reply r;
@@ -296,6 +314,7 @@ void page_node(struct httpd_request *rq, void *ctx)
         str_add(&r.out, "</h1>\n");
         write_health(&r, node, &r.out);
         write_host(&r, node, index, &r.out);
+        write_drawing(&r, index, &r.out);
         write_cards(node, &r.out);
         str_add(&r.out, "<h2>Who has what</h2>\n");
         pods_table_write(&r,

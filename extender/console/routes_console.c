@@ -6,46 +6,52 @@
 #include "extender/console/console_files.h"
 #include "extender/console/console_page.h"
 #include "extender/console/pages.h"
+#include "extender/view/drawing.h"
 #include "lib/base/mem.h"
 #include "lib/http/uri.h"
 
 /* --- files ---------------------------------------------------------------- */
 
-static void reply_file(struct httpd_request *rq, const char *text,
+static void reply_file(struct httpd_request *rq, const char *text, size_t size,
                        const char *type)
 {
     static const char *const none[] = {NULL};
     if (!httpd_query_only(rq, none))
         return;
     console_harden(rq);
-    if (console_has(rq, text, strlen(text), ""))
+    if (console_has(rq, text, size, ""))
         return;
     httpd_content_type(rq, type);
-    str_add(httpd_reply(rq), text);
+    str_add_n(httpd_reply(rq), text, size);
 }
 
+/* With the rules of drawings, which stand in pages. */
 static void on_css(struct httpd_request *rq, void *ctx)
 {
+    cleanup_str struct str text = STR_INIT(1 << 20);
     (void)ctx;
-    reply_file(rq, console_css, "text/css; charset=utf-8");
+    str_add(&text, console_css);
+    str_add(&text, drawing_rules);
+    reply_file(rq, str_text(&text), text.size, "text/css; charset=utf-8");
 }
 
 static void on_js(struct httpd_request *rq, void *ctx)
 {
     (void)ctx;
-    reply_file(rq, console_js, "text/javascript; charset=utf-8");
+    reply_file(rq, console_js, strlen(console_js),
+               "text/javascript; charset=utf-8");
 }
 
 /* Two horses' heads would be lost at this size: two bars that are yoked. */
 static void on_icon(struct httpd_request *rq, void *ctx)
 {
+    static const char icon[] =
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 16 16\">"
+        "<rect width=\"16\" height=\"16\" rx=\"3\" fill=\"#1f5fae\"/>"
+        "<path d=\"M4 3v10M12 3v10M4 6h8\" stroke=\"#fff\" "
+        "stroke-width=\"2\" fill=\"none\"/></svg>";
     (void)ctx;
-    reply_file(rq,
-               "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 16 "
-               "16\"><rect width=\"16\" height=\"16\" rx=\"3\" "
-               "fill=\"#1f5fae\"/><path d=\"M4 3v10M12 3v10M4 6h8\" "
-               "stroke=\"#fff\" stroke-width=\"2\" fill=\"none\"/></svg>",
-               "image/svg+xml");
+    reply_file(rq, icon, sizeof icon - 1, DRAWING_TYPE);
 }
 
 /* --- who looks ------------------------------------------------------------ */
@@ -117,6 +123,7 @@ const struct httpd_route console_routes[] = {
     {HTTPD_GET, "/ui/cards/:/:", page_card, 0, "page"},
     {HTTPD_GET, "/ui/jobs", page_jobs, 0, "page"},
     {HTTPD_GET, "/ui/jobs/:/:", page_job, 0, "page"},
+    {HTTPD_GET, "/ui/pending", page_pending, 0, "page"},
     {HTTPD_GET, "/ui/pods/:/:", page_pod, 0, "page"},
     {HTTPD_GET, "/ui/console.css", on_css, 0, "page-file"},
     {HTTPD_GET, "/ui/console.js", on_js, 0, "page-file"},
