@@ -35,7 +35,8 @@ void console_health_judge(const struct snapshot *s, struct achieved_book *book,
                           const struct node *node,
                           struct console_health *ret_health)
 {
-    struct console_health h = {.ill = node->status != NODE_READY};
+    struct console_health h = {.known = true,
+                               .ill = node->status != NODE_READY};
     size_t first;
     h.cards = (uint32_t)view_count(node, DEVICE_CARD, &first);
     for (size_t i = 0; i < h.cards; i++) {
@@ -164,10 +165,9 @@ static void draw_cell(const struct drawing *d, size_t i)
         html_addf(d->out, "%s %" PRId32 "%s, ",
                   d->pairs[p->node] > 1 ? "pairs" : "pair", rank,
                   d->pairs[p->node] > 1 ? "…" : "");
-    html_addf(d->out, "%s%u of %u cards free%s\">",
-              node->status == NODE_READY ? "" : node_status_name(node->status),
-              h->idle, h->cards,
-              h->ill         ? ", ill"
+    html_addf(d->out, "%u of %u cards free%s\">", h->idle, h->cards,
+              !h->known      ? ", not known"
+              : h->ill       ? ", ill"
               : h->unaligned ? ", not aligned"
               : h->drained   ? ", drained"
                              : "");
@@ -264,6 +264,18 @@ static void find_pairs(struct drawing *d)
     }
 }
 
+static void take_health(const struct drawing *d, size_t i)
+{
+    const struct console_map *map = d->map;
+    size_t node = (size_t)d->places[i].node;
+    if (map->healths)
+        d->healths[i] = map->healths[node];
+    else
+        console_health_judge(map->snapshot, map->achieved,
+                             snapshot_node(map->snapshot, node),
+                             &d->healths[i]);
+}
+
 void console_map_write(const struct console_map *map, struct str *out)
 {
     const struct snapshot *s = map->snapshot;
@@ -276,9 +288,7 @@ void console_map_write(const struct console_map *map, struct str *out)
         place_find(s, i, &d.places[i]);
     qsort(d.places, d.n, sizeof *d.places, place_order);
     for (size_t i = 0; i < d.n; i++)
-        console_health_judge(s, map->achieved,
-                             snapshot_node(s, (size_t)d.places[i].node),
-                             &d.healths[i]);
+        take_health(&d, i);
     str_add(out, "<div class=\"map\">\n");
     for (size_t i = 0, next; i < d.n; i = next) {
         for (next = i + 1; next < d.n; next++)

@@ -18,6 +18,7 @@ enum { CONSOLE_CELLS_MAX = 5000 };
 /* How a node is, in short. */
 struct console_health {
     uint32_t cards, idle, gpus, free_gpus;
+    bool known;     /* of the past: something is remembered of it */
     bool ill;       /* it is not ready, or a card of it is lost */
     bool drained;   /* some card is */
     bool unaligned; /* a pair on it is placed worse than it prefers, or has
@@ -36,6 +37,8 @@ struct console_map {
     struct achieved_book *achieved;
     const struct job_view *job; /* only its leaves, and its nodes stand out;
                                  * NULL: all */
+    const struct console_health *healths; /* as they were, by node of the
+                                           * snapshot; NULL: as they are */
 };
 void console_map_write(const struct console_map *map, struct str *out);
 /* What the colours mean. */
