@@ -16,7 +16,7 @@ void page_jobs(struct httpd_request *rq, void *ctx);    /* /ui/jobs */
 void page_job(struct httpd_request *rq, void *ctx);     /* /ui/jobs/NS/NAME */
 void page_pending(struct httpd_request *rq, void *ctx); /* /ui/pending */
 void page_pod(struct httpd_request *rq, void *ctx);     /* /ui/pods/NS/NAME */
-void page_replay(struct httpd_request *rq, void *ctx);  /* /ui/replay */
+void page_events(struct httpd_request *rq, void *ctx);  /* /ui/events */
 
 /* --- what they share ------------------------------------------------------ */
 
