@@ -11,4 +11,8 @@ __asm__(".pushsection .rodata\n"
         "console_js:\n"
         ".incbin \"extender/console/console.js\"\n"
         ".byte 0\n"
+        ".global replay_js\n"
+        "replay_js:\n"
+        ".incbin \"extender/console/replay.js\"\n"
+        ".byte 0\n"
         ".popsection\n");

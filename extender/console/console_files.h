@@ -3,6 +3,6 @@
 #ifndef BIGA_EXTENDER_CONSOLE_CONSOLE_FILES_H
 #define BIGA_EXTENDER_CONSOLE_CONSOLE_FILES_H
 
-extern const char console_css[], console_js[]; /* NUL-terminated */
+extern const char console_css[], console_js[], replay_js[]; /* NUL-terminated */
 
 #endif
