@@ -219,8 +219,9 @@ struct pending {
 static bool is_open(const char *path)
 {
     static const char *const open[] = {
-        "/healthz",        "/readyz",        "/openapi.yaml", "/ui/login",
-        "/ui/console.css", "/ui/console.js", "/ui/icon.svg",  "/ui/logout"};
+        "/healthz",      "/readyz",         "/openapi.yaml",
+        "/ui/login",     "/ui/console.css", "/ui/console.js",
+        "/ui/replay.js", "/ui/icon.svg",    "/ui/logout"};
     for (size_t i = 0; i < ARRAY_LEN(open); i++)
         if (strcmp(open[i], path) == 0)
             return true;

@@ -9,16 +9,17 @@ const live = document.getElementById("live");
 
 const PAUSE_MS = 250;
 const POLL_MS = 5000;
-let etag = "";
+let etag = main.dataset.tag ?? "";
 let asking = false;
 let again = false;
-let then = false; // a moment of the past is shown
+let pressed = false; // a click is on its way
+let then = new URL(location.href).searchParams.has("at"); // the past is shown
 
 // Whoever types, or has marked something to copy it, is not interrupted.
 function busy() {
     const at = document.activeElement;
     const marked = getSelection();
-    return then || document.hidden || main.querySelector("[data-still]") ||
+    return then || pressed || document.hidden || main.querySelector("[data-still]") ||
         (main.contains(at) && at.matches("input, select, textarea")) ||
         (marked && !marked.isCollapsed && main.contains(marked.anchorNode));
 }
@@ -37,6 +38,17 @@ function show(html) {
             { preventScroll: true });
 }
 
+// The content of this page, now or as it was at a moment.
+async function content(at) {
+    const url = new URL(location.href);
+    url.searchParams.set("fragment", "1");
+    if (at)
+        url.searchParams.set("at", at);
+    else
+        url.searchParams.delete("at");
+    return fetch(url, { headers: at ? {} : { "If-None-Match": etag } });
+}
+
 async function refresh() {
     if (asking || busy()) {
         again = true;
@@ -44,10 +56,8 @@ async function refresh() {
     }
     asking = true;
     again = false;
-    const url = new URL(location.href);
-    url.searchParams.set("fragment", "1");
     try {
-        const answer = await fetch(url, { headers: { "If-None-Match": etag } });
+        const answer = await content(null);
         if (answer.status === 401 || answer.status === 403) {
             location.reload();
             return;
@@ -76,18 +86,90 @@ function say(word, lost) {
     live.classList.toggle("lost", lost);
 }
 
+// A browser keeps few connections to one server: a page that nobody sees,
+// also one that can be gone back to, holds none.
+let changes = null;
+let polling = 0;
+
 function follow() {
-    const changes = new EventSource("/v1/changes");
+    if (changes || polling)
+        return;
+    changes = new EventSource("/v1/changes");
     changes.addEventListener("open", () => say("live", false));
     changes.addEventListener("change", refresh);
     changes.addEventListener("error", () => {
-        if (changes.readyState === EventSource.CLOSED) {
+        if (changes?.readyState === EventSource.CLOSED) {
             say("every 5 s", true);
-            setInterval(refresh, POLL_MS);
+            polling = setInterval(refresh, POLL_MS);
         } else {
             say("waiting for the server", true);
         }
     });
+}
+
+function rest() {
+    changes?.close();
+    changes = null;
+}
+
+// --- time: a slider over what the server remembers ---------------------------
+
+const MINUTE_MS = 60000;
+const time = document.getElementById("time");
+const moment = document.getElementById("moment");
+let wishes = 0;
+
+// Only the newest wish is shown, in whatever order answers come.
+async function goTo(at) {
+    const mine = ++wishes;
+    const url = new URL(location.href);
+    then = at !== null;
+    time.classList.toggle("past", then);
+    time.elements.at.value = at ?? "";
+    if (then)
+        url.searchParams.set("at", at);
+    else
+        url.searchParams.delete("at");
+    history.replaceState(null, "", url);
+    etag = "";
+    const answer = await content(at);
+    if (answer.status === 401)
+        location.reload();
+    const html = await answer.text();
+    if (mine === wishes)
+        show(html);
+}
+
+function slide() {
+    const minutes = Number(moment.value);
+    goTo(minutes === 0 ? null
+        : new Date(Date.now() + minutes * MINUTE_MS).toISOString());
+}
+
+if (time) {
+    const span = document.getElementById("span");
+    for (const part of time.querySelectorAll("[hidden]"))
+        part.hidden = false;
+    moment.addEventListener("input", slide);
+    span.addEventListener("change", () => {
+        moment.min = -span.value;
+        moment.step = Math.max(1, span.value / 1440);
+    });
+    document.getElementById("now").addEventListener("click", () => {
+        moment.value = 0;
+        goTo(null);
+    });
+    // what is followed from a page of the past is of the past, too
+    main.addEventListener("click", (event) => {
+        const link = event.target.closest("a");
+        if (!then || !link || link.origin !== location.origin ||
+            !/^\/(ui\/(nodes|cards|jobs|pods)\/.+)?$/.test(link.pathname) ||
+            link.pathname === location.pathname)
+            return;
+        const url = new URL(link.href);
+        url.searchParams.set("at", time.elements.at.value);
+        link.href = url;
+    }, true);
 }
 
 // --- keys: / to search, arrows from cell to cell and from row to row --------
@@ -214,11 +296,22 @@ prepare();
 if (live && !main.querySelector("[data-still]")) {
     follow();
     document.addEventListener("visibilitychange", () => {
-        if (!document.hidden)
+        if (document.hidden) {
+            rest();
+        } else {
+            follow();
             refresh();
+        }
     });
-    document.addEventListener("focusout", () => {
+    addEventListener("pagehide", rest);
+    addEventListener("pageshow", follow);
+    const later = () => {
+        pressed = false;
         if (again)
             setTimeout(refresh, PAUSE_MS);
-    });
+    };
+    document.addEventListener("focusout", later);
+    document.addEventListener("pointerdown", () => { pressed = true; });
+    document.addEventListener("pointerup", later);
+    document.addEventListener("pointercancel", later);
 }

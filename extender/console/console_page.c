@@ -28,6 +28,25 @@ static void write_head(const char *title, struct str *out)
               title);
 }
 
+/* The slider is the script's; without it a moment can be typed. */
+static void write_time(const struct console_page *page, struct str *out)
+{
+    bool past = page->at && *page->at;
+    html_addf(out,
+              "<form id=\"time\" class=\"%s\" aria-label=\"Time\"><label "
+              "for=\"moment\" hidden>Time</label><input id=\"moment\" "
+              "type=\"range\" min=\"-1440\" max=\"0\" value=\"0\" hidden>"
+              "<label for=\"at\">As it was at</label><input id=\"at\" "
+              "name=\"at\" size=\"25\" placeholder=\"2026-11-01T14:05:00Z\" "
+              "value=\"%s\"><label for=\"span\" class=\"unseen\">How far back"
+              "</label><select id=\"span\" hidden><option value=\"60\">1 hour"
+              "<option value=\"1440\" selected>1 day<option value=\"10080\">"
+              "7 days<option value=\"43200\">30 days</select><button>Show"
+              "</button><button type=\"button\" id=\"now\" hidden>Now</button>"
+              "</form>\n",
+              past ? "past" : "", past ? page->at : "");
+}
+
 static void write_bar(const struct console_page *page, struct str *out)
 {
     str_add(out, "<header><a class=\"brand\" href=\"/\">Biga</a>\n"
@@ -52,17 +71,8 @@ static void write_bar(const struct console_page *page, struct str *out)
         str_add(out, "<form method=\"post\" action=\"/ui/logout\">"
                      "<button>Log out</button></form>\n");
     str_add(out, "</header>\n");
-    if (page->history)
-        str_add(
-            out,
-            "<form id=\"time\" hidden aria-label=\"Time\">"
-            "<label for=\"moment\">Time</label><input id=\"moment\" "
-            "type=\"range\" min=\"-1440\" max=\"0\" value=\"0\">"
-            "<output for=\"moment\">now</output><label for=\"span\" "
-            "class=\"unseen\">How far back</label><select id=\"span\">"
-            "<option value=\"60\">1 hour<option value=\"1440\" selected>"
-            "1 day<option value=\"10080\">7 days<option value=\"43200\">"
-            "30 days</select><button type=\"button\">Now</button></form>\n");
+    if (page->history && page->timed)
+        write_time(page, out);
 }
 
 void console_page_begin(const struct console_page *page, struct str *out)
@@ -71,7 +81,8 @@ void console_page_begin(const struct console_page *page, struct str *out)
     str_add(out, "<body><a class=\"skip\" href=\"#main\">Skip to the "
                  "content</a>\n");
     write_bar(page, out);
-    str_add(out, "<main id=\"main\" tabindex=\"-1\">\n");
+    html_addf(out, "<main id=\"main\" tabindex=\"-1\" data-tag=\"%s\">\n",
+              page->tag);
 }
 
 void console_page_end(const struct console_page *page, struct str *out)

@@ -31,6 +31,9 @@ struct console_page {
     const char *query; /* what was searched for; NULL: nothing */
     bool token;        /* it was shown for a token: one can log out */
     bool history;      /* the server remembers what was */
+    bool timed;        /* the page can show that */
+    const char *at;    /* the moment that it shows; NULL: now */
+    const char *tag;   /* of its content alone */
 };
 
 /* Up to the content of the page, and from there on. */

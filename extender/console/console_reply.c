@@ -10,7 +10,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 
-enum { PARAMS_MAX = 8 };
+enum { PARAMS_MAX = 8, TAG_SIZE = 40 };
 
 void console_harden(struct httpd_request *rq)
 {
@@ -25,15 +25,22 @@ bool console_begin(struct console_reply *r, struct httpd_request *rq,
                    const char *const *params)
 {
     const char *all[PARAMS_MAX + 1] = {"fragment"};
-    for (size_t i = 0; params && params[i] && i + 1 < PARAMS_MAX; i++)
+    bool timed = false;
+    for (size_t i = 0; params && params[i] && i + 1 < PARAMS_MAX; i++) {
         all[i + 1] = params[i];
+        timed |= strcmp(params[i], "at") == 0;
+    }
     if (!httpd_query_only(rq, all))
         return false;
     *r = (struct console_reply){
         .rq = rq,
         .app = app,
         .snapshot = writer_snapshot(app->writer),
-        .page = {.title = "", .section = section},
+        .page = {.title = "",
+                 .section = section,
+                 .history = app->history != NULL,
+                 .timed = timed,
+                 .at = httpd_query(rq, "at")},
         .out = STR_INIT(STR_MAX_DEFAULT),
     };
     cleanup_str struct str token = STR_INIT(COOKIE_TOKEN_MAX);
@@ -42,28 +49,42 @@ bool console_begin(struct console_reply *r, struct httpd_request *rq,
     return true;
 }
 
-bool console_has(struct httpd_request *rq, const char *text, size_t size,
-                 const char *form)
+/* The same bytes have the same tag. */
+static void tag_of(const char *text, size_t size, const char *form,
+                   char ret_tag[TAG_SIZE])
 {
-    char etag[64];
-    const char *have = httpd_header(rq, "If-None-Match");
-    (void)snprintf(etag, sizeof etag, "W/\"%016" PRIx64 "%s\"",
+    (void)snprintf(ret_tag, TAG_SIZE, "W/\"%016" PRIx64 "%s\"",
                    hash_bytes(text, size), form);
-    httpd_set_header(rq, "ETag", etag);
-    if (!have || !strstr(have, etag))
+}
+
+static bool has_tag(struct httpd_request *rq, const char *tag)
+{
+    const char *have = httpd_header(rq, "If-None-Match");
+    httpd_set_header(rq, "ETag", tag);
+    if (!have || !strstr(have, tag))
         return false;
     httpd_status(rq, 304);
     return true;
+}
+
+bool console_has(struct httpd_request *rq, const char *text, size_t size)
+{
+    char tag[TAG_SIZE];
+    tag_of(text, size, "", tag);
+    return has_tag(rq, tag);
 }
 
 void console_end(struct console_reply *r)
 {
     struct str *reply = httpd_reply(r->rq);
     bool fragment = httpd_query(r->rq, "fragment") != NULL;
+    char tag[TAG_SIZE], page_tag[TAG_SIZE];
+    tag_of(str_text(&r->out), r->out.size, "", tag);
+    tag_of(str_text(&r->out), r->out.size, "p", page_tag);
+    r->page.tag = tag;
     if (r->out.overflow) {
         httpd_fail(r->rq, 503, "there is no memory for this page");
-    } else if (!console_has(r->rq, str_text(&r->out), r->out.size,
-                            fragment ? "f" : "")) {
+    } else if (!has_tag(r->rq, fragment ? tag : page_tag)) {
         if (!fragment)
             console_page_begin(&r->page, reply);
         str_add_n(reply, str_text(&r->out), r->out.size);

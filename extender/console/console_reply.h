@@ -27,11 +27,10 @@ void console_end(struct console_reply *r);
 void console_miss(struct console_reply *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Sets the tag of what is shown, which depends on its bytes and form alone:
- * what has not changed is not sent again, also of another snapshot.  True when
- * the browser has it (the reply is set). */
-bool console_has(struct httpd_request *rq, const char *text, size_t size,
-                 const char *form);
+/* Sets the tag of what is shown, which depends on its bytes alone: what has not
+ * changed is not sent again, also of another snapshot.  True when the browser
+ * has it (the reply is set). */
+bool console_has(struct httpd_request *rq, const char *text, size_t size);
 /* The headers of everything that a browser gets from here. */
 void console_harden(struct httpd_request *rq);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "extender/console/console_map.h"
+#include "extender/console/console_then.h"
 #include "extender/console/html.h"
 #include "extender/view/views.h"
 #include "lib/base/mem.h"
@@ -78,14 +79,19 @@ static void write_ill(const struct console_reply *r, size_t n_ill,
 
 void page_fleet(struct httpd_request *rq, void *ctx)
 {
+    static const char *const params[] = {"at", NULL};
     struct console_reply r;
-    if (!console_begin(&r, rq, ctx, CONSOLE_FLEET, NULL))
+    if (!console_begin(&r, rq, ctx, CONSOLE_FLEET, params))
         return;
+    r.page.title = "Fleet";
+    str_add(&r.out, "<h1 class=\"unseen\">Fleet</h1>\n");
+    if (console_then_is_asked(&r)) {
+        console_then_show_fleet(&r);
+        return;
+    }
     const struct console_map map = {.snapshot = r.snapshot,
                                     .achieved = r.app->achieved};
     struct totals t = count(&r);
-    r.page.title = "Fleet";
-    str_add(&r.out, "<h1 class=\"unseen\">Fleet</h1>\n");
     write_totals(&r, &t, &r.out);
     write_ill(&r, t.ill, &r.out);
     if (r.snapshot->n_nodes == 0)

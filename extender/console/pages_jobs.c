@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "extender/console/console_map.h"
+#include "extender/console/console_then.h"
 #include "extender/console/html.h"
 #include "extender/serve/pending.h"
 #include "extender/serve/query.h"
@@ -257,9 +258,14 @@ void page_job(struct httpd_request *rq, void *ctx)
     struct console_reply r;
     struct known_jobs k;
     struct job_view v;
-    if (!console_begin(&r, rq, ctx, CONSOLE_JOBS, NULL))
+    static const char *const params[] = {"at", NULL};
+    if (!console_begin(&r, rq, ctx, CONSOLE_JOBS, params))
         return;
     r.page.title = job;
+    if (console_then_is_asked(&r)) {
+        console_then_show(&r, HISTORY_JOB, xasprintf("%s/%s", namespace, job));
+        return;
+    }
     known_jobs_init(&k, &r.app->source, snapshot_ref(r.snapshot), namespace,
                     job);
     if (!known_jobs_next(&k)) {
@@ -275,5 +281,5 @@ void page_job(struct httpd_request *rq, void *ctx)
         job_view_fini(&v);
     }
     known_jobs_fini(&k);
-    console_end(&r);
+    console_then_events(&r, HISTORY_JOB, xasprintf("%s/%s", namespace, job));
 }

@@ -6,6 +6,7 @@
 
 #include "extender/achieved/achieved.h"
 #include "extender/console/console_map.h"
+#include "extender/console/console_then.h"
 #include "extender/console/html.h"
 #include "extender/judge/alignment.h"
 #include "extender/serve/routes_drawing.h"
@@ -299,29 +300,43 @@ static void write_drawing(const struct console_reply *r, size_t index,
     str_add(out, "</div>\n");
 }
 
+static void write_node(struct console_reply *r, const struct node *node,
+                       size_t index)
+{
+    struct str *out = &r->out;
+    write_path(r->snapshot, index, out);
+    html_addf(out, "</p>\n<h1>%s ", node->name);
+    badge_write(out, node->status == NODE_READY ? "good" : "bad",
+                node_status_name(node->status));
+    str_add(out, "</h1>\n");
+    write_health(r, node, out);
+    write_host(r, node, index, out);
+    write_drawing(r, index, out);
+    write_cards(node, out);
+    str_add(out, "<h2>Who has what</h2>\n");
+    pods_table_write(r, (const struct allocation *const *)node->allocations,
+                     node->n_allocations, out);
+}
+
 void page_node(struct httpd_request *rq, void *ctx)
 {
     struct console_reply r;
+    static const char *const params[] = {"at", NULL};
     size_t index;
-    if (!console_begin(&r, rq, ctx, CONSOLE_NODES, NULL))
+    if (!console_begin(&r, rq, ctx, CONSOLE_NODES, params))
         return;
-    const struct node *node = find_node(&r, httpd_arg(rq, 0), &index);
-    if (node) {
-        write_path(r.snapshot, index, &r.out);
-        html_addf(&r.out, "</p>\n<h1>%s ", node->name);
-        badge_write(&r.out, node->status == NODE_READY ? "good" : "bad",
-                    node_status_name(node->status));
-        str_add(&r.out, "</h1>\n");
-        write_health(&r, node, &r.out);
-        write_host(&r, node, index, &r.out);
-        write_drawing(&r, index, &r.out);
-        write_cards(node, &r.out);
-        str_add(&r.out, "<h2>Who has what</h2>\n");
-        pods_table_write(&r,
-                         (const struct allocation *const *)node->allocations,
-                         node->n_allocations, &r.out);
+    if (console_then_is_asked(&r)) {
+        r.page.title = httpd_arg(rq, 0);
+        console_then_show(&r, HISTORY_NODE, xstrdup(r.page.title));
+        return;
     }
-    console_end(&r);
+    const struct node *node = find_node(&r, httpd_arg(rq, 0), &index);
+    if (!node) {
+        console_end(&r);
+        return;
+    }
+    write_node(&r, node, index);
+    console_then_events(&r, HISTORY_NODE, xstrdup(node->name));
 }
 
 /* --- a card --------------------------------------------------------------- */
@@ -397,12 +412,19 @@ static void write_drain(const struct node *node, const struct device *d,
 
 void page_card(struct httpd_request *rq, void *ctx)
 {
+    static const char *const params[] = {"at", NULL};
     const char *id = httpd_arg(rq, 1);
     struct console_reply r;
     char name[PCI_ADDR_TEXT_MAX];
     size_t index, first, card = 0;
-    if (!console_begin(&r, rq, ctx, CONSOLE_NODES, NULL))
+    if (!console_begin(&r, rq, ctx, CONSOLE_NODES, params))
         return;
+    if (console_then_is_asked(&r)) {
+        r.page.title = id;
+        console_then_show(&r, HISTORY_CARD,
+                          xasprintf("%s/%s", httpd_arg(rq, 0), id));
+        return;
+    }
     const struct node *node = find_node(&r, httpd_arg(rq, 0), &index);
     size_t n = node ? view_count(node, DEVICE_CARD, &first) : 0;
     while (card < n &&
@@ -424,6 +446,9 @@ void page_card(struct httpd_request *rq, void *ctx)
         write_card_facts(node, card, d, &r.out);
         write_card_pods(&r, node, d, &r.out);
         write_drain(node, d, state, &r.out);
+        console_then_events(&r, HISTORY_CARD,
+                            xasprintf("%s/%s", node->name, d->id));
+        return;
     }
     console_end(&r);
 }

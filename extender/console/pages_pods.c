@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "extender/console/change_command.h"
+#include "extender/console/console_then.h"
 #include "extender/console/html.h"
 #include "extender/judge/alignment.h"
 #include "extender/judge/why.h"
@@ -185,11 +186,16 @@ static bool write_asked(struct console_reply *r, const char *namespace,
 
 void page_pod(struct httpd_request *rq, void *ctx)
 {
+    static const char *const params[] = {"at", NULL};
     const char *namespace = httpd_arg(rq, 0), *name = httpd_arg(rq, 1);
     struct console_reply r;
-    if (!console_begin(&r, rq, ctx, CONSOLE_SECTIONS, NULL))
+    if (!console_begin(&r, rq, ctx, CONSOLE_SECTIONS, params))
         return;
     r.page.title = name;
+    if (console_then_is_asked(&r)) {
+        console_then_show(&r, HISTORY_POD, xasprintf("%s/%s", namespace, name));
+        return;
+    }
     const struct allocation *a = alloc_index_find(r.snapshot->allocations,
                                                   namespace, name);
     if (a)
@@ -200,5 +206,5 @@ void page_pod(struct httpd_request *rq, void *ctx)
                      "Pod %.63s/%.253s is not known here: it is gone, or "
                      "nobody has asked for a place for it.",
                      namespace, name);
-    console_end(&r);
+    console_then_events(&r, HISTORY_POD, xasprintf("%s/%s", namespace, name));
 }

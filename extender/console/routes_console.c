@@ -19,7 +19,7 @@ static void reply_file(struct httpd_request *rq, const char *text, size_t size,
     if (!httpd_query_only(rq, none))
         return;
     console_harden(rq);
-    if (console_has(rq, text, size, ""))
+    if (console_has(rq, text, size))
         return;
     httpd_content_type(rq, type);
     str_add_n(httpd_reply(rq), text, size);
@@ -42,6 +42,13 @@ static void on_js(struct httpd_request *rq, void *ctx)
                "text/javascript; charset=utf-8");
 }
 
+static void on_replay_js(struct httpd_request *rq, void *ctx)
+{
+    (void)ctx;
+    reply_file(rq, replay_js, strlen(replay_js),
+               "text/javascript; charset=utf-8");
+}
+
 /* Two horses' heads would be lost at this size: two bars that are yoked. */
 static void on_icon(struct httpd_request *rq, void *ctx)
 {
@@ -52,6 +59,25 @@ static void on_icon(struct httpd_request *rq, void *ctx)
         "stroke-width=\"2\" fill=\"none\"/></svg>";
     (void)ctx;
     reply_file(rq, icon, sizeof icon - 1, DRAWING_TYPE);
+}
+
+/* The report is read by the browser: the server never sees it. */
+static void on_replay(struct httpd_request *rq, void *ctx)
+{
+    struct console_reply r;
+    if (!console_begin(&r, rq, ctx, CONSOLE_REPLAY, NULL))
+        return;
+    r.page.title = "Replay";
+    str_add(&r.out,
+            "<h1 data-still>Replay</h1>\n<p>A report of <code>biga replay "
+            "--json FILE</code>, which is shown here and sent nowhere.</p>\n"
+            "<p><label for=\"report\">Report</label> <input id=\"report\" "
+            "type=\"file\" accept=\".json,application/json\"></p>\n"
+            "<noscript><p>This page needs its script: it opens the file."
+            "</p></noscript>\n<div id=\"replayed\" role=\"region\" "
+            "aria-live=\"polite\" aria-label=\"Report\"></div>\n"
+            "<script src=\"/ui/replay.js\" defer></script>\n");
+    console_end(&r);
 }
 
 /* --- who looks ------------------------------------------------------------ */
@@ -125,6 +151,9 @@ const struct httpd_route console_routes[] = {
     {HTTPD_GET, "/ui/jobs/:/:", page_job, 0, "page"},
     {HTTPD_GET, "/ui/pending", page_pending, 0, "page"},
     {HTTPD_GET, "/ui/pods/:/:", page_pod, 0, "page"},
+    {HTTPD_GET, "/ui/events", page_events, 0, "page"},
+    {HTTPD_GET, "/ui/replay", on_replay, 0, "page"},
+    {HTTPD_GET, "/ui/replay.js", on_replay_js, 0, "page-file"},
     {HTTPD_GET, "/ui/console.css", on_css, 0, "page-file"},
     {HTTPD_GET, "/ui/console.js", on_js, 0, "page-file"},
     {HTTPD_GET, "/ui/icon.svg", on_icon, 0, "page-file"},
