@@ -1,0 +1,191 @@
+"""A headless Chromium, driven by WebDriver over plain HTTP: Debian's chromium
+and chromium-driver, and nothing but Python's standard library."""
+import base64
+import http.client
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import sys
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                             "..", "kube"))
+from proc import HANGS, wait_for  # noqa: E402
+
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
+         "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync",
+         "--hide-scrollbars", "--force-color-profile=srgb"]
+PATIENCE = 60  # seconds, on a machine that has nothing else to do
+ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
+KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Escape": "\ue00c",
+        "End": "\ue010", "Home": "\ue011", "Left": "\ue012", "Up": "\ue013",
+        "Right": "\ue014", "Down": "\ue015"}
+
+
+def lacks():
+    """Why there can be no browser; None: there can."""
+    for tool in ("chromium", "chromedriver"):
+        if not shutil.which(tool):
+            return f"there is no {tool}: scripts/setup --console"
+    return None
+
+
+class Browser:
+    """One window."""
+
+    def __init__(self, flags=()):
+        self.data = tempfile.mkdtemp(prefix="biga-chromium-")
+        self.driver = subprocess.Popen(
+            ["chromedriver", "--port=0"], stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True, bufsize=1)
+        port = None
+        for line in self.driver.stdout:
+            found = re.search(r"started successfully on port (\d+)", line)
+            if found:
+                port = int(found.group(1))
+                break
+        assert port, "chromedriver has not started"
+        self.http = http.client.HTTPConnection("127.0.0.1", port,
+                                               timeout=HANGS)
+        options = {"args": FLAGS + list(flags) +
+                   ["--user-data-dir=" + self.data],
+                   "perfLoggingPrefs": {"enableNetwork": True,
+                                        "enablePage": True}}
+        answer = self.call("POST", "/session", {"capabilities": {
+            "alwaysMatch": {
+                "browserName": "chrome",
+                "acceptInsecureCerts": True,
+                "goog:loggingPrefs": {"performance": "ALL", "browser": "ALL"},
+                "goog:chromeOptions": options}}})
+        self.path = "/session/" + answer["sessionId"]
+        self.ask("POST", "/timeouts", {"script": int(HANGS * 1000)})
+        self.get("about:blank")
+        self.requests()  # those of the first page are not ours
+
+    def close(self):
+        """The browser and its driver end, and what they kept goes."""
+        try:
+            self.ask("DELETE", "")
+        except (OSError, RuntimeError, http.client.HTTPException):
+            pass  # it has gone by itself
+        self.driver.terminate()
+        self.driver.wait()
+        self.driver.stdout.close()
+        shutil.rmtree(self.data, ignore_errors=True)
+
+    def call(self, method, path, body=None):
+        """One request of the protocol."""
+        data = json.dumps(body or {}) if method == "POST" else None
+        self.http.request(method, path, data,
+                          {"Content-Type": "application/json"})
+        answer = self.http.getresponse()
+        value = json.loads(answer.read())["value"]
+        if answer.status != 200:
+            raise RuntimeError(f"{value['error']}: {value['message']}")
+        return value
+
+    def ask(self, method, path, body=None):
+        """The same of this window."""
+        return self.call(method, self.path + path, body)
+
+    # --- what a person does ---------------------------------------------
+
+    def get(self, url):
+        """Go there."""
+        self.ask("POST", "/url", {"url": url})
+
+    def url(self):
+        """Where it is."""
+        return self.ask("GET", "/url")
+
+    def title(self):
+        """Of the page."""
+        return self.ask("GET", "/title")
+
+    def find(self, css):
+        """The first element, which may take a moment to be there."""
+        def look():
+            try:
+                return self.ask("POST", "/element", {
+                    "using": "css selector", "value": css})[ELEMENT]
+            except RuntimeError as error:
+                if "no such element" not in str(error):
+                    raise
+                return None
+        return wait_for(css, look, PATIENCE)
+
+    def click(self, css):
+        """On the first such element; what was swapped meanwhile is found
+        again."""
+        def press():
+            try:
+                self.ask("POST", f"/element/{self.find(css)}/click")
+                return True
+            except RuntimeError as error:
+                if "stale" not in str(error):
+                    raise
+                return False
+        wait_for("click on " + css, press, PATIENCE)
+
+    def text(self, css="main"):
+        """What is seen of it."""
+        return self.run("return document.querySelector(arguments[0])"
+                        "?.innerText ?? ''", css)
+
+    def press(self, *keys):
+        """Keys, by name or as text, wherever the focus is."""
+        actions = []
+        for key in keys:
+            for letter in [KEYS[key]] if key in KEYS else key:
+                actions += [{"type": "keyDown", "value": letter},
+                            {"type": "keyUp", "value": letter}]
+        self.ask("POST", "/actions", {"actions": [
+            {"type": "key", "id": "keys", "actions": actions}]})
+
+    # --- what a test asks ------------------------------------------------
+
+    def run(self, script, *args):
+        """The value that a script returns."""
+        return self.ask("POST", "/execute/sync", {
+            "script": script, "args": list(args)})
+
+    def run_async(self, script, *args):
+        """The value that a script gives to its last argument."""
+        return self.ask("POST", "/execute/async", {
+            "script": script, "args": list(args)})
+
+    def cdp(self, command, **params):
+        """A command of Chromium's own protocol."""
+        return self.ask("POST", "/goog/cdp/execute", {
+            "cmd": command, "params": params})
+
+    def log(self, kind):
+        """What was logged since the last time."""
+        return self.ask("POST", "/se/log", {"type": kind})
+
+    def requests(self):
+        """URLs asked for since the last time."""
+        urls = []
+        for entry in self.log("performance"):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                urls.append(message["params"]["request"]["url"])
+        return urls
+
+    def look(self, dark=False, width=1400, height=900, phone=False):
+        """How it is looked at."""
+        self.cdp("Emulation.setEmulatedMedia", features=[
+            {"name": "prefers-color-scheme",
+             "value": "dark" if dark else "light"},
+            {"name": "prefers-reduced-motion", "value": "reduce"}])
+        self.cdp("Emulation.setDeviceMetricsOverride", width=width,
+                 height=height, deviceScaleFactor=1, mobile=phone)
+        self.cdp("Emulation.setTouchEmulationEnabled", enabled=phone)
+
+    def screenshot(self, path):
+        """What is seen, as PNG."""
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(self.ask("GET", "/screenshot")))
