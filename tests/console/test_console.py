@@ -1,0 +1,377 @@
+#!/usr/bin/env python3
+"""The console in a real browser: headless Chromium, driven by WebDriver, on a
+fleet of a thousand simulated hosts.  Every page is clicked through, by mouse
+and by keyboard, light and dark, wide and on a phone; axe-core looks at each;
+nothing is asked of another server; and what tenants write is no markup."""
+import json
+import os
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import driver  # noqa: E402
+from driver import Browser, wait_for  # noqa: E402
+from sim_fleet import BUILD, Fleet, pod, see_bind, segment  # noqa: E402
+from check import Checks, Skip  # noqa: E402
+
+HOSTS = int(os.environ.get("BIGA_CONSOLE_HOSTS", "1000"))
+AXE = f"{BUILD}/console/node_modules/axe-core/axe.min.js"
+# What a tenant may try: in names, labels and annotations.
+EVIL = "x\"><img src=x onerror=\"window.pwned=1\"><script>window.pwned=1" \
+    "</script>"
+PAGES = ["/", "/ui/nodes", "/ui/nodes/{node}", "/ui/leaves/leaf1",
+         "/ui/cards/{node}/{card}", "/ui/jobs", "/ui/jobs/ml/train",
+         "/ui/pending", "/ui/pods/ml/train-host-0", "/ui/pods/ml/huge-0",
+         "/ui/events", "/ui/search?q=host", "/ui/replay", "/ui/login",
+         "/ui/nodes/nobody"]
+
+
+def shown(browser):
+    """The page is there, and follows what changes."""
+    browser.find("#live:not([hidden]):not(.lost), body.login, [data-still]")
+
+
+def go(browser, fleet, path):
+    """To a page of the fleet."""
+    browser.get(fleet.base() + path)
+    shown(browser)
+
+
+def test_headers(t, fleet):
+    with t.check("pages may run and load what this server gives, only"):
+        for path in ("/", "/ui/nodes", "/ui/console.js", "/ui/login"):
+            status, _ = fleet.call("read", "GET", path)
+            assert status == 200, path
+            policy = fleet.headers["Content-Security-Policy"]
+            assert "default-src 'none'" in policy, policy
+            assert "frame-ancestors 'none'" in policy, policy
+            assert "unsafe" not in policy, policy
+            assert fleet.headers["X-Content-Type-Options"] == "nosniff"
+            assert fleet.headers["Referrer-Policy"] == "same-origin"
+    with t.check("what has not changed is not sent again"):
+        fleet.call("read", "GET", "/ui/nodes?fragment=1")
+        etag = fleet.headers["ETag"]
+        status, body = fleet.call("read", "GET", "/ui/nodes?fragment=1",
+                                  headers={"If-None-Match": etag})
+        assert (status, body) == (304, ""), (status, body)
+    with t.check("an unknown page or parameter is refused"):
+        for path, want in (("/ui/nodes/nobody", 404), ("/ui/nothing", 404),
+                           ("/ui/cards/host0001/none", 404),
+                           ("/ui/leaves/none", 404),
+                           ("/ui/jobs/a/b", 404), ("/ui/pods/a/b", 404),
+                           ("/ui/nodes?limit=0", 400),
+                           ("/ui/nodes?status=odd", 400),
+                           ("/ui/nodes?x=1", 400),
+                           ("/?at=yesterday", 400),
+                           ("/ui/events?kind=x", 400)):
+            status, body = fleet.call("read", "GET", path)
+            assert status == want, (path, status, body)
+
+
+def test_clicks(t, fleet, browser):
+    with t.check("the fleet: leaf, node and card, by clicks"):
+        go(browser, fleet, "/")
+        cells = browser.run("return document.querySelectorAll('a.cell')"
+                            ".length")
+        assert cells == HOSTS, cells
+        browser.click(".leaf h3 a")
+        browser.find(".rows tbody th a")
+        assert "/ui/leaves/leaf1" in browser.url(), browser.url()
+        browser.click(".rows tbody th a")
+        browser.find("h2")
+        assert "/ui/nodes/host" in browser.url(), browser.url()
+        browser.click(".path a:last-child")
+        browser.click("a[href^='/ui/nodes/']:not(nav a)")
+        browser.find("dl.facts")
+    with t.check("a node draws who has what, and leads to its card"):
+        browser.click("nav a[href='/ui/jobs']")
+        browser.click("a[href='/ui/jobs/ml/train']")
+        browser.click(".cell.mine")
+        assert "train-host-" in browser.run(
+            "return document.querySelector('.biga-drawing').textContent")
+        assert browser.run("return document.querySelector('.drawing rect')"
+                           ".getBoundingClientRect().width > 0")
+        browser.click(".rows th a[href^='/ui/cards/']")
+        browser.find(".command")
+        assert "biga drain host" in browser.text(), browser.text()
+    with t.check("nodes in pages, and by name"):
+        browser.click("nav a[href='/ui/nodes']")
+        browser.click("a[rel=next]")
+        browser.find(f"a[href='/ui/nodes/host{201:0{len(str(HOSTS))}d}']"
+                     if HOSTS < 201 else "a[href='/ui/nodes/host0101']")
+        browser.ask("POST", f"/element/{browser.find('input[name=name]')}"
+                    "/value", {"text": "host0042"})
+        browser.click(".filter button")
+        wait_for("one node", lambda: len(browser.run(
+            "return [...document.querySelectorAll('tbody tr')]"
+            ".map((x) => x.innerText)")) == 1)
+    with t.check("a job: its pairs, a pod of it, and its maps"):
+        browser.click("nav a[href='/ui/jobs']")
+        browser.click("a[href='/ui/jobs/ml/train']")
+        text = browser.text()
+        assert "PIX" in text and "train-xpu-31" in text, text
+        rank = browser.run_async(
+            "const done = arguments[0]; fetch(document.querySelector("
+            "'.maps a').href).then((x) => x.text()).then(done)")
+        assert "host" in rank, rank
+        browser.click("a[href='/ui/pods/ml/train-host-0']")
+        browser.find("a.log")
+        assert "PIX" in browser.text() or "PHB" in browser.text()
+    with t.check("pending: why, and changes as commands"):
+        browser.click("nav a[href='/ui/pending']")
+        browser.click("a[href='/ui/pods/ml/huge-0']")
+        browser.find(".changes .command")
+        assert "kubectl" in browser.text(".changes"), browser.text()
+        assert "no card" in browser.text(), browser.text()
+    with t.check("search finds nodes, cards, jobs and pods"):
+        for word, link in (("host0007", "/ui/nodes/host0007"),
+                           ("leaf3", "/ui/leaves/leaf3"),
+                           ("train", "/ui/jobs/ml/train"),
+                           ("train-host-3", "/ui/pods/ml/train-host-3"),
+                           ("0000:1a:00", "/ui/cards/")):
+            shown(browser)  # keys before that are lost
+            browser.press("/", word, "Enter")
+            browser.find(f".found a[href^='{link}']")
+
+
+def test_time(t, fleet, browser):
+    with t.check("events lead to what they are of"):
+        go(browser, fleet, "/ui/events")
+        wait_for("an event", lambda: "Bound" in browser.text() or
+                 browser.ask("POST", "/refresh"))
+        browser.click("a[href^='/ui/jobs/ml/train'], "
+                      "a[href^='/ui/pods/ml/train-']")
+        browser.find("h1")
+    with t.check("a slider shows the fleet as it was"):
+        go(browser, fleet, "/")
+        browser.run("const m = document.getElementById('moment');"
+                    "m.value = -600; m.dispatchEvent(new Event('input'))")
+        browser.find("main .then")
+        assert "at=" in browser.url(), browser.url()
+        browser.click("#now")
+        wait_for("now", lambda: not browser.run(
+            "return document.querySelector('main .then')"))
+        assert "at=" not in browser.url(), browser.url()
+    with t.check("a node, a job and a pod as they were a moment ago"):
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        for path, text in (("/ui/nodes/{node}", "train-host"),
+                           ("/ui/jobs/ml/train", "train-host-0"),
+                           ("/ui/pods/ml/train-host-0", "since")):
+            path = path.format(node=fleet.node) + f"?at={at}"
+            wait_for(path, lambda p=path, x=text: x in fleet.call(
+                "read", "GET", p)[1])
+
+
+def test_replay(t, fleet, browser):
+    report = f"{fleet.dir}/report.json"
+    subprocess.run([f"{BUILD}/biga", "replay", "--hosts", "16", "--fabric",
+                    "leaf=8", "--generate", "mpi:jobs=10", "--json", report],
+                   check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+    with t.check("a replay's report opens"):
+        go(browser, fleet, "/ui/replay")
+        browser.ask("POST", f"/element/{browser.find('#report')}/value",
+                    {"text": report})
+        browser.find("#replayed svg.stack")
+        assert "most-allocated" in browser.text("#replayed")
+    with t.check("a file that is none is told, and its text is no markup"):
+        with open(report, encoding="utf-8") as file:
+            bad = json.load(file)
+        bad["results"][0]["policy"] = EVIL
+        for name, data in (("evil.json", json.dumps(bad)), ("no.json", "{"),
+                           ("odd.json", '{"results": 7}')):
+            path = f"{fleet.dir}/{name}"
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(data)
+            go(browser, fleet, "/ui/replay")
+            browser.ask("POST", f"/element/{browser.find('#report')}/value",
+                        {"text": path})
+            browser.find("#replayed > *")
+            assert not browser.run("return window.pwned")
+            text = browser.text("#replayed")
+            assert ("onerror" in text) == (name == "evil.json"), text
+            assert ("results:" in text) == (name == "odd.json"), text
+
+
+def test_keyboard(t, fleet, browser):
+    def focus(what="?.outerHTML"):
+        return browser.run(f"return document.activeElement{what}")
+    with t.check("the first key leads past the bar"):
+        go(browser, fleet, "/")
+        browser.press("Tab")
+        assert "skip" in focus(), focus()
+        browser.press("Enter")
+        wait_for("the content", lambda: focus(".id") == "main")
+    with t.check("one cell is in the order of Tab, arrows lead on"):
+        assert browser.run("return document.querySelectorAll('a.cell:not("
+                           "[tabindex=\"-1\"])').length") == 1
+        browser.run("document.querySelector('a.cell').focus()")
+        first = focus(".pathname")
+        browser.press("Right")
+        second = focus(".pathname")
+        browser.press("Down")
+        third = focus(".pathname")
+        browser.press("Up", "Left")
+        assert focus(".pathname") == first != second != third
+        browser.press("End")
+        last = focus(".pathname")
+        browser.press("Enter")
+        wait_for("its page", lambda: last in browser.url())
+    with t.check("/ is the search, Escape leaves it"):
+        browser.press("/")
+        assert focus(".id") == "q", focus()
+        browser.press("Escape")
+        assert focus(".id") == "main", focus()
+    with t.check("arrows go from row to row"):
+        go(browser, fleet, "/ui/nodes")
+        browser.run("document.querySelector('tbody a').focus()")
+        browser.press("Down", "Down", "Up")
+        assert focus(".pathname").endswith("2"), focus()
+
+
+def test_looks(t, fleet, browser):
+    def back():
+        return browser.run("return getComputedStyle(document.body)"
+                           ".backgroundColor")
+    with t.check("dark is dark"):
+        browser.look()
+        go(browser, fleet, "/")
+        light = back()
+        browser.look(dark=True)
+        dark = back()
+        assert sum(map(int, light[4:-1].split(","))) > 600, light
+        assert sum(map(int, dark[4:-1].split(","))) < 150, dark
+    with t.check("on a phone nothing is wider than the screen"):
+        browser.look(phone=True, width=390, height=844)
+        for path in PAGES:
+            go(browser, fleet, path.format(node=fleet.node, card=fleet.card))
+            wide = browser.run("return document.documentElement.scrollWidth")
+            assert wide <= 390, (path, wide)
+    browser.look()
+
+
+def test_axe(t, fleet, browser):
+    with t.check("axe-core finds nothing serious"):
+        if not os.path.exists(AXE):
+            raise Skip("there is no axe-core: scripts/setup --console")
+        with open(AXE, encoding="utf-8") as file:
+            axe = file.read()
+        bad = []
+        for dark in (False, True):
+            browser.look(dark=dark)
+            for path in PAGES:
+                go(browser, fleet,
+                   path.format(node=fleet.node, card=fleet.card))
+                # by the driver, which no policy of the page holds back
+                browser.run(axe)
+                found = browser.run_async(
+                    "const done = arguments[0]; axe.run().then((x) => done("
+                    "x.violations.map((v) => [v.impact, v.id, v.nodes[0].html,"
+                    " v.nodes[0].failureSummary])))")
+                bad += [(path, dark, *x) for x in found
+                        if x[0] in ("serious", "critical")]
+        browser.look()
+        assert not bad, bad
+
+
+def test_injection(t, fleet, browser):
+    evil = segment(EVIL)
+    with t.check("what tenants write is no markup"):
+        names = [pod(EVIL, "host", None, namespace="evil"),
+                 pod("evil-0", "host", EVIL, 0, 1, namespace="evil"),
+                 pod("evil-1", "xpu", EVIL, 0, 1, namespace="evil"),
+                 pod("p", "host", None, namespace=EVIL),
+                 pod("odd", "host", "odd", 0, 2, namespace="evil",
+                     annotations={"biga.dev/align": EVIL,
+                                  f"biga.dev/{EVIL}": EVIL}),
+                 pod(EVIL + "2", "host", None, namespace="evil", cards=16)]
+        taken = 0
+        for wanted in names:
+            meta = wanted["metadata"]
+            status, answer = fleet.call(
+                "scheduler", "POST", "/v1/scheduler/filter",
+                {"Pod": wanted, "NodeNames": [fleet.node, fleet.free]})
+            if status == 200 and answer.get("NodeNames"):
+                fleet.call("scheduler", "POST", "/v1/scheduler/bind", {
+                    "PodName": meta["name"], "PodUID": meta["uid"],
+                    "PodNamespace": meta["namespace"],
+                    "Node": answer["NodeNames"][0]})
+            taken += status == 200
+        fleet.note(f"{taken} of {len(names)} evil pods were taken")
+        for path in ("/", f"/ui/nodes/{fleet.node}",
+                     f"/ui/nodes/{fleet.free}", "/ui/jobs", "/ui/pending",
+                     "/ui/events", f"/ui/pods/evil/{evil}",
+                     f"/ui/pods/evil/{evil}2", f"/ui/jobs/evil/{evil}",
+                     f"/ui/pods/{evil}/p", "/ui/pods/evil/odd",
+                     f"/ui/nodes/{evil}", f"/ui/leaves/{evil}",
+                     f"/ui/search?q={evil}", "/ui/search?q=onerror",
+                     f"/ui/nodes?name={evil}", f"/ui/events?node={evil}",
+                     f"/ui/events?job={evil}", f"/?at={evil}",
+                     f"/ui/jobs?continue={evil}"):
+            browser.get(fleet.base() + path)
+            browser.find("h1")
+            bad = browser.run(
+                "return window.pwned || [...document.querySelectorAll("
+                "'img, main script')].map((x) => x.outerHTML).join()")
+            assert not bad, (path, bad)
+    with t.check("they are there to be read all the same"):
+        browser.get(fleet.base() + f"/ui/search?q={evil}")
+        assert "onerror" in browser.text(), browser.text()
+    with t.check("no policy was ever in the way"):
+        said = [x for x in browser.log("browser")
+                if "Content Security Policy" in x["message"]]
+        assert not said, said
+
+
+def test_fresh(t, fleet, browser):
+    with t.check("an allocation is seen after its bind"):
+        bound, seen = see_bind(browser, fleet, "soon-seen")
+        t.note(f"bound in {bound:.0f} ms, seen {seen:.0f} ms after that")
+    with t.check("whoever types or marks is not interrupted"):
+        go(browser, fleet, "/ui/nodes?name=host")
+        browser.run("document.querySelector('input[name=name]').focus();"
+                    "document.querySelector('table').kept = true")
+        fleet.place(pod("another", namespace="ml"))
+        go_on = browser.run_async(
+            "const done = arguments[0]; const c = new EventSource("
+            "'/v1/changes'); c.addEventListener('change', () => {c.close();"
+            "done(document.querySelector('table').kept)})")
+        assert go_on
+
+
+def test_origins(t, fleet, browser):
+    with t.check("nothing is asked of another server"):
+        urls = browser.requests()
+        assert len(urls) > 100, urls
+        other = [x for x in urls if not x.startswith(
+            (fleet.base() + "/", "data:", "about:"))]
+        assert not other, other[:5]
+
+
+def main():
+    why = driver.lacks()
+    if why:
+        print(why)
+        sys.exit(77)
+    fleet = Fleet(HOSTS)
+    t = Checks(on_failure=lambda: fleet.log().splitlines()[-5:])
+    fleet.note = t.note
+    browser = Browser()
+    try:
+        fleet.publish()
+        fleet.furnish()
+        browser.look()
+        test_headers(t, fleet)
+        for test in (test_clicks, test_time, test_replay,
+                     test_keyboard, test_looks, test_axe, test_fresh,
+                     test_injection, test_origins):
+            test(t, fleet, browser)
+    finally:
+        browser.close()
+        fleet.close()
+    t.finish()
+
+
+main()
