@@ -81,6 +81,7 @@ BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c))
 E2E   := $(wildcard tests/e2e/*.sh)
 KUBE  := $(wildcard tests/kube/test_*.py)
 CARDS := $(wildcard tests/cards/test_*.py)
+CONSOLE := $(wildcard tests/console/test_*.py)
 VERSIONS := tests/node/test_versions.py
 # without Biga: what test_router does on the host, too
 DIRECT := $(if $(NODE_FULL),,tests/node/test_direct.py)
@@ -106,6 +107,7 @@ FP := build-fp
 .DEFAULT_GOAL := all
 .PHONY: all programs card objects setup help demo test test-unit test-e2e lint \
         test-kube kube-up kube-down test-cards cards-up cards-down \
+        test-console bench-console screenshots \
         example test-node test-versions node-binaries node-up node-down critest \
         bench-node bench-kube bench-doors test-kueue storm-kube soak bench fuzz race asan \
         failpoints instrumented install uninstall deb docs man format \
@@ -322,6 +324,17 @@ cards-up: programs
 cards-down:
 	@tests/cards/down $(BUILD)/cards
 
+# A real browser; where there is none the tests are skipped, with the reason.
+test-console: programs
+	@scripts/setup --console || true
+	@env -u MAKEFLAGS -u MAKELEVEL scripts/run-tests --console $(CONSOLE)
+bench-console: programs
+	@scripts/setup --console
+	@tests/console/bench.py
+screenshots: programs
+	@scripts/setup --console
+	@tests/console/screenshots.py docs
+
 # A real kubelet and what it dials, with cards.  Where there is no Go, root or
 # control groups the tests are skipped, with the reason.
 node-binaries:
@@ -515,6 +528,9 @@ define HELP
   test-cards    tests against real containerds as cards; needs root
   cards-up      start a host and eight cards and leave them; cards-down ends
                 them; CARDS_ARGS go to tests/cards/up
+  test-console  tests of the pages in a real browser, with 1,000 hosts
+  bench-console how soon pages are painted, and a bind is seen
+  screenshots   the pictures of docs/console.md, drawn anew
   test-node     tests of a node with a real kubelet; needs root and Go
   test-versions the short of it with the kubelet of the minor release before,
                 containerd 2.x and gates of the kubelet; builds them, once
