@@ -137,6 +137,11 @@ static unsigned fit_streams(unsigned connections)
     return connections / 2 < STREAMS_MAX ? connections / 2 : STREAMS_MAX;
 }
 
+static uint64_t version_now(void *ctx)
+{
+    return query_version(ctx);
+}
+
 static int start_listeners(struct server *s, const struct server_config *config,
                            unsigned connections, struct error *err)
 {
@@ -154,6 +159,9 @@ static int start_listeners(struct server *s, const struct server_config *config,
          kube_write_error},
         {"read", s->read.table, s->read.n, access_read, true, NULL},
     };
+    int r = changes_start(version_now, &s->app, &s->app.changes, err);
+    if (r < 0)
+        return r;
     for (size_t i = 0; i < SERVER_LISTENERS; i++) {
         if (kinds[i].n_routes == 0)
             continue; /* advertisers publish to the API server */
@@ -429,8 +437,6 @@ int server_start(const struct server_config *config, struct server **ret,
         r = start_source(s, config, err);
     if (r == 0)
         r = start_achieved(s, err);
-    if (r == 0)
-        r = changes_start(version_now, &s->app, &s->app.changes, err);
     if (r == 0)
         r = start_listeners(s, config, connections, err);
     if (r == 0)

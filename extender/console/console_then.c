@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "extender/console/html.h"
-#include "extender/console/pages.h"
 #include "lib/base/mem.h"
 #include "lib/base/rfc3339.h"
 
@@ -112,7 +111,8 @@ void events_table_row(struct str *out, const struct history_event *e)
               "<tr><td class=\"time\"><time datetime=\"%s\">%s</time></td>"
               "<td>",
               time, time);
-    badge_write(out, reason_class(e->reason), history_reason_name(e->reason));
+    html_add_badge(out, reason_class(e->reason),
+                   history_reason_name(e->reason));
     if (e->count > 1)
         html_addf(out, " <small>× %u</small>", e->count);
     html_addf(out, "</td><td><span class=\"kind\">%s</span> ",

@@ -119,6 +119,11 @@ void html_add_link(struct str *out, const char *kind, const char *a,
     html_addf(out, "\">%s</a>", text);
 }
 
+void html_add_badge(struct str *out, const char *class, const char *word)
+{
+    html_addf(out, "<span class=\"badge %s\">%s</span>", class, word);
+}
+
 void html_add_bar(struct str *out, uint64_t free, uint64_t whole,
                   const char *unit)
 {

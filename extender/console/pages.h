@@ -37,8 +37,6 @@ void pods_table_write(const struct console_reply *r,
     "</th><th scope=\"col\">Achieved</th>"
 void place_cells_write(const struct console_reply *r,
                        const struct allocation *a, struct str *out);
-/* "ready" … as a word with a colour. */
-void badge_write(struct str *out, const char *class, const char *word);
 /* The class of a relation's colour. */
 const char *relation_class(const char *word);
 

@@ -43,7 +43,7 @@ static void job_state_write(const struct job_view *v, struct str *out)
                                                     [JOB_RUNNING] = "good",
                                                     [JOB_SUCCEEDED] = "dim",
                                                     [JOB_FAILED] = "bad"};
-    badge_write(out, classes[v->state], job_state_name(v->state));
+    html_add_badge(out, classes[v->state], job_state_name(v->state));
 }
 
 static const char *worst_word(const struct job_view *v)
@@ -62,7 +62,7 @@ static void job_row(const struct job_view *v, struct str *out)
               "</small></td><td class=\"n\">%" PRIu32
               "</td><td class=\"n\">%" PRIu32 "</td><td>",
               v->bound, v->size, v->told ? v->told->running : 0, v->leaves);
-    badge_write(out, relation_class(worst_word(v)), worst_word(v));
+    html_add_badge(out, relation_class(worst_word(v)), worst_word(v));
     str_add(out, "</td>");
     moment_cell(v->told ? v->told->submitted_s : 0, out);
     html_addf(out, "<td>%s</td></tr>\n", job_view_reason(v));
@@ -144,7 +144,8 @@ static void pair_row(const struct console_reply *r, const struct job_view *v,
                            : fabric_domain(v->snapshot->fabric, p->leaf)->name;
     html_addf(out, "<tr><th scope=\"row\" class=\"n\">%" PRId32 "</th><td>",
               p->rank);
-    badge_write(out, p->bound ? "good" : "use", p->bound ? "placed" : "held");
+    html_add_badge(out, p->bound ? "good" : "use",
+                   p->bound ? "placed" : "held");
     str_add(out, "</td><td>");
     html_add_link(out, "nodes", p->place->node, NULL, p->place->node);
     str_add(out, "</td><td>");

@@ -55,11 +55,11 @@ static void achieved_cell(const struct console_reply *r,
     str_add(out, "<td>");
     if (!a->held && report && achieved_counts(a)) {
         achieved_judge(r->snapshot, a, report, &x, NULL);
-        badge_write(out,
-                    x.state == ACHIEVED_LOST
-                        ? "bad"
-                        : relation_class(achieved_word(&x)),
-                    achieved_word(&x));
+        html_add_badge(out,
+                       x.state == ACHIEVED_LOST
+                           ? "bad"
+                           : relation_class(achieved_word(&x)),
+                       achieved_word(&x));
         if (x.state == ACHIEVED_LOST)
             str_add(out, " lost");
     }
@@ -74,7 +74,7 @@ void place_cells_write(const struct console_reply *r,
     ids_cell(a->gpus, a->gpu_pci, a->n_gpus, NULL, out);
     html_addf(out, "<td class=\"n\">%" PRId32 "</td><td>", a->numa);
     if (achieved_counts(a)) /* a service is near to nothing of its own */
-        badge_write(out, relation_class(word), word);
+        html_add_badge(out, relation_class(word), word);
     str_add(out, "</td>");
     achieved_cell(r, a, out);
 }
@@ -148,7 +148,7 @@ static const char *card_name(const struct device *d,
 static void card_health(const struct device *d, enum card_state state,
                         struct str *out)
 {
-    badge_write(out, state_class(state), card_state_name(state));
+    html_add_badge(out, state_class(state), card_state_name(state));
     if (*d->health && strcmp(d->health, "ready") != 0 &&
         strcmp(d->health, card_state_name(state)) != 0)
         html_addf(out, " %s", d->health);
@@ -306,8 +306,8 @@ static void write_node(struct console_reply *r, const struct node *node,
     struct str *out = &r->out;
     write_path(r->snapshot, index, out);
     html_addf(out, "</p>\n<h1>%s ", node->name);
-    badge_write(out, node->status == NODE_READY ? "good" : "bad",
-                node_status_name(node->status));
+    html_add_badge(out, node->status == NODE_READY ? "good" : "bad",
+                   node_status_name(node->status));
     str_add(out, "</h1>\n");
     write_health(r, node, out);
     write_host(r, node, index, out);
@@ -441,7 +441,7 @@ void page_card(struct httpd_request *rq, void *ctx)
         str_add(&r.out, " / ");
         html_add_link(&r.out, "nodes", node->name, NULL, node->name);
         html_addf(&r.out, "</p>\n<h1>Card %s ", card_name(d, name));
-        badge_write(&r.out, state_class(state), card_state_name(state));
+        html_add_badge(&r.out, state_class(state), card_state_name(state));
         str_add(&r.out, "</h1>\n");
         write_card_facts(node, card, d, &r.out);
         write_card_pods(&r, node, d, &r.out);

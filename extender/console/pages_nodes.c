@@ -14,11 +14,6 @@ enum { ROWS = 100, ROWS_MAX = 1000, LEAF_ROWS_MAX = 1000 };
 
 /* --- rows ----------------------------------------------------------------- */
 
-void badge_write(struct str *out, const char *class, const char *word)
-{
-    html_addf(out, "<span class=\"badge %s\">%s</span>", class, word);
-}
-
 void nodes_table_begin(struct str *out)
 {
     str_add(out, "<div class=\"wide\"><table class=\"rows\"><thead><tr>"
@@ -52,8 +47,8 @@ void nodes_table_row(const struct console_reply *r, const struct node *node,
     str_add(out, "<tr><th scope=\"row\">");
     html_add_link(out, "nodes", node->name, NULL, node->name);
     str_add(out, "</th><td>");
-    badge_write(out, node->status == NODE_READY ? "good" : "bad",
-                node_status_name(node->status));
+    html_add_badge(out, node->status == NODE_READY ? "good" : "bad",
+                   node_status_name(node->status));
     str_add(out, "</td>");
     leaf_cell(r->snapshot, index, out);
     str_add(out, "<td>");

@@ -87,7 +87,7 @@ static void write_title(struct console_reply *r, const char *namespace,
 {
     html_addf(&r->out, "<p class=\"path\">%s</p>\n<h1>Pod %s ", namespace,
               name);
-    badge_write(&r->out, class, state);
+    html_add_badge(&r->out, class, state);
     str_add(&r->out, "</h1>\n");
 }
 

@@ -101,7 +101,7 @@ static void place_row(const cJSON *p, struct str *out)
     ids_cell(list_of(p, "cards"), text_of(p, "node"), out);
     ids_cell(list_of(p, "gpus"), NULL, out);
     str_add(out, "<td>");
-    badge_write(out, relation_class(relation), relation);
+    html_add_badge(out, relation_class(relation), relation);
     html_addf(out, "</td><td class=\"time\">%s</td></tr>\n",
               text_of(p, "since"));
 }
@@ -145,7 +145,8 @@ static void write_cards(const cJSON *cards, const char *node, struct str *out)
         str_add(out, "<tr><th scope=\"row\">");
         html_add_link(out, "cards", node, text_of(c, "id"), text_of(c, "id"));
         html_addf(out, "</th><td>%s</td><td>", text_of(c, "model"));
-        badge_write(out, card_class(text_of(c, "state")), text_of(c, "state"));
+        html_add_badge(out, card_class(text_of(c, "state")),
+                       text_of(c, "state"));
         html_addf(out, "</td><td>%s</td><td class=\"n\">%d</td></tr>\n",
                   text_of(c, "why"), cJSON_GetArraySize(list_of(c, "pods")));
     }
@@ -179,7 +180,7 @@ static void draw_object(const struct console_then *t, const cJSON *json,
     if (!*state)
         state = text_of(json, "status");
     if (*state)
-        badge_write(out, "dim", state);
+        html_add_badge(out, "dim", state);
     str_add(out, "</h1>\n");
     if (cJSON_IsArray(list_of(json, "cards")))
         write_cards(list_of(json, "cards"), t->object, out);
