@@ -127,6 +127,7 @@ void ops_stop(void)
 
 const struct example ops_examples[] = {
     {"get", "/", NULL, NULL, 200},
+    {"get", "/v1/changes", "/v1/changes?version=1", NULL, 400},
     {"get", "/v1/nodes", NULL, NULL, 200},
     {"get", "/v1/nodes", "/v1/nodes?limit=1&status=ready", NULL, 200},
     {"get", "/v1/nodes/{node}", "/v1/nodes/node000", NULL, 200},

@@ -111,10 +111,12 @@ static bool is_stream(const struct operation *op)
 }
 
 /* What this extender has no success for: it is in no cluster, its state was
- * never damaged, and its nodes have no containers. */
+ * never damaged, its nodes have no containers, and what is followed has no
+ * end. */
 static bool needs_another(const struct operation *op)
 {
     return is_stream(op) || strcmp(op->path, "/v1/cluster") == 0 ||
+           strcmp(op->path, "/v1/changes") == 0 ||
            strncmp(op->path, "/v1/doubt", strlen("/v1/doubt")) == 0;
 }
 

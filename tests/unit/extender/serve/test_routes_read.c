@@ -194,7 +194,7 @@ Test(read, draws_tables)
 /* Of these only the text is for people: pages of JSON go by the bytes. */
 Test(read, sorts_names_for_people)
 {
-    static const char *const texts[] = {"/v1/nodes", "/v1/cards", "/"};
+    static const char *const texts[] = {"/v1/nodes", "/v1/cards"};
     fill(12);
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         cr_assert_eq(get_text(texts[i]), 200);
@@ -263,8 +263,6 @@ Test(read, drained_cards_are_not_lost_ones)
     expect_body("  drained    drained  0");
     cr_assert_eq(get("/metrics"), 200);
     expect_body("biga_cards{state=\"drained\"} 1");
-    cr_assert_eq(get("/"), 200);
-    expect_body("<td>drained</td>");
 }
 
 /* Follow a list through its pages of two; the number of items. */
@@ -406,18 +404,6 @@ Test(read, tells_its_health_and_metrics)
     expect_body("\nbiga_allocations 1\n");
     expect_body("\nbiga_http_requests_total{listener=\"test\","
                 "route=\"readyz\",code=\"503\"} 1\n");
-}
-
-Test(read, escapes_what_the_page_shows)
-{
-    struct demand d = sim_pod("<b>&\"'", ROLE_XPU, "", 0);
-    cr_assert_eq(sim_publish(x.app.writer, "n0", 2, "boot", 1), 0);
-    cr_assert_eq(sim_bind(x.app.writer, &d, "n0", NULL, NULL), 0);
-    cr_assert_eq(get("/"), 200);
-    expect_body("<td>ns/&lt;b&gt;&amp;&quot;&#39;</td>");
-    cr_expect(strstr(header("Content-Security-Policy"), "default-src 'none'"));
-    cr_expect_null(strstr(reply.body.data, "http://"));
-    cr_expect_null(strstr(reply.body.data, "<script"));
 }
 
 Test(read, keeps_control_characters_from_terminals)

@@ -1,0 +1,66 @@
+/* Pages as a browser gets them, of names that a tenant chose. */
+#include <criterion/criterion.h>
+
+#include "extender/console/routes_console.h"
+#include "tests/lib/http/rawclient.h"
+#include "tests/lib/sim/extender.h"
+#include "tests/lib/sim/simhost.h"
+#include "tests/lib/sim/simstate.h"
+
+static struct test_extender x;
+static struct raw_reply reply;
+
+static void start(void)
+{
+    test_extender_start(&x, console_routes, n_console_routes, NULL);
+    struct demand d = sim_pod("<b>&\"'", ROLE_XPU, "", 0);
+    cr_assert_eq(sim_publish(x.app.writer, "n0", 2, "boot", 1), 0);
+    cr_assert_eq(sim_bind(x.app.writer, &d, "n0", NULL, NULL), 0);
+}
+
+static void stop(void)
+{
+    test_extender_stop(&x);
+    raw_reply_fini(&reply);
+}
+
+TestSuite(pages, .init = start, .fini = stop);
+
+static int get(const char *path)
+{
+    return raw_call(x.port, "GET", path, "", NULL, &reply);
+}
+
+Test(pages, escape_what_they_show)
+{
+    static const char *const paths[] = {"/ui/nodes/n0", "/ui/search?q=b",
+                                        "/ui/pods/ns/%3Cb%3E&%22'"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        cr_expect_eq(get(paths[i]), 200, "%s", paths[i]);
+        cr_expect(strstr(reply.body.data, "&lt;b&gt;&amp;&quot;&#39;"), "%s",
+                  paths[i]);
+        cr_expect_null(strstr(reply.body.data, "<b>&"), "%s", paths[i]);
+    }
+}
+
+Test(pages, keep_a_token_and_forget_it)
+{
+    char cookie[256] = "";
+    cr_expect_eq(raw_call(x.port, "POST", "/ui/login", "",
+                          "token=abc%2B%2F%3D&next=/ui/nodes", &reply),
+                 303);
+    (void)raw_header(&reply, "Set-Cookie", cookie, sizeof cookie);
+    cr_expect_str_eq(cookie, "biga=abc+/=; Path=/; HttpOnly; SameSite=Strict");
+    (void)raw_header(&reply, "Location", cookie, sizeof cookie);
+    cr_expect_str_eq(cookie, "/ui/nodes");
+    cr_expect_eq(raw_call(x.port, "POST", "/ui/login", "",
+                          "token=abc&next=//evil/", &reply),
+                 303);
+    (void)raw_header(&reply, "Location", cookie, sizeof cookie);
+    cr_expect_str_eq(cookie, "/");
+    cr_expect_eq(
+        raw_call(x.port, "POST", "/ui/login", "", "token=a%3Bb", &reply), 400);
+    cr_expect_eq(raw_call(x.port, "POST", "/ui/logout", "", "", &reply), 303);
+    (void)raw_header(&reply, "Set-Cookie", cookie, sizeof cookie);
+    cr_expect(strstr(cookie, "biga=; ") && strstr(cookie, "Max-Age=0"));
+}
