@@ -44,8 +44,10 @@ HARDENED  = $(eval HARDENED := $(call hardened,$(CC),$(OPT) $(SAN)))$(HARDENED)
 HARD_LINK = -Wl,-z,relro,-z,now,-z,noexecstack
 
 CPPFLAGS += -D_GNU_SOURCE -I. -I$(BUILD) -DBIGA_VERSION='"$(VERSION)"'
+# a program says nothing of the folder that it was built in
+NO_FOLDER  = -ffile-prefix-map=$(CURDIR)=.
 ALL_CFLAGS = -std=gnu11 $(OPT) $(WARNINGS) $(WERROR) $(SAN) -fno-common \
-             -fstack-protector-strong $(HARDENED) \
+             $(NO_FOLDER) -fstack-protector-strong $(HARDENED) \
              -include lib/base/banned.h $(PKG_CFLAGS) $(CFLAGS)
 LINK = $(CC) $(OPT) $(SAN) -pie $(HARD_LINK) $(LDFLAGS)
 

@@ -11,7 +11,7 @@ $(CRI_WIRE).h: $(CRI_WIRE).c ;
 $(BUILD)/obj/gen/cri.pb-c.o: $(CRI_WIRE).c
 	@mkdir -p $(dir $@)
 	$(call say,CC,$<)
-	$(Q)$(CC) $(CPPFLAGS) -std=c11 $(OPT) $(SAN) -fno-common \
+	$(Q)$(CC) $(CPPFLAGS) -std=c11 $(OPT) $(SAN) -fno-common $(NO_FOLDER) \
 	    -fstack-protector-strong $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/libbiga-advertiser.a: $(BUILD)/obj/gen/cri.pb-c.o
