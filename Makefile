@@ -192,7 +192,7 @@ $(BUILD)/biga-card: $(wildcard card/*.[ch]) lib/base/error.c \
 	$(Q)$(CARD_CC) -static-pie $(CARD_STRIP) -Os -std=gnu11 $(WARNINGS) \
 	    $(WERROR) -fstack-protector-strong $(call hardened,$(CARD_CC),-Os) \
 	    $(HARD_LINK) -include lib/base/banned.h $(CPPFLAGS) -o $@ \
-	    $(filter %.c,$^)
+	    -Wl,-Map=$@.map $(filter %.c,$^)
 
 # The example that runs on both sides, as static as that.
 example: $(BUILD)/allreduce
