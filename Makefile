@@ -112,7 +112,7 @@ FP := build-fp
         test-console bench-console screenshots \
         example test-node test-versions node-binaries node-up node-down critest \
         bench-node bench-kube bench-doors test-kueue storm-kube soak bench fuzz race asan \
-        failpoints instrumented install uninstall deb docs man format \
+        failpoints instrumented install uninstall docs man format \
         format-check clean
 .SECONDARY:
 .DELETE_ON_ERROR:
@@ -497,8 +497,6 @@ install: programs man
 	$(BUILD)/biga completion zsh >$(ZSH)/_biga
 	$(BUILD)/biga completion fish >$(FISH)/biga.fish
 	$(if $(wildcard schema/*),install -m 644 $(wildcard schema/*.*) $(DATA)/schema)
-deb: setup programs man
-	@deploy/package/deb $(BUILD) $(BUILD)
 uninstall:
 	rm -f $(NAMES:%=$(BIN)/%) $(BIN)/kubectl-biga $(NAMES:%=$(MAN1)/%.1) \
 	    $(NAMES:%=$(COMP)/%) $(ZSH)/_biga $(FISH)/biga.fish
@@ -554,7 +552,7 @@ define HELP
   docs          docs/settings.md and manual pages from the settings, and the
                 table of rooms in CONTRIBUTING.md
   install       into PREFIX (/usr/local) below DESTDIR; uninstall
-  deb           the Debian package of a host with cards
+  deb           Debian packages
   example       the static program of deploy/examples/allreduce
   format        clang-format all sources; format-check only looks
   clean         remove build/ and build-*/
