@@ -537,6 +537,8 @@ define HELP
   node-up       start a node with a kubelet, two cards and a cluster with Biga
                 and leave them; node-down ends them; NODE_ARGS go to
                 tests/node/up
+  test-package  packages in a fresh Debian, and a second build of them; needs
+                root and a mirror of Debian
   critest       Kubernetes' tests of container runtimes, all of them, on host
                 and card, with biga-cri and without; CRITEST_ARGS=router-card:
                 on a card with it alone
