@@ -554,7 +554,7 @@ define HELP
   docs          docs/settings.md and manual pages from the settings, and the
                 table of rooms in CONTRIBUTING.md
   install       into PREFIX (/usr/local) below DESTDIR; uninstall
-  deb           Debian packages
+  deb           Debian packages; deb-foreign: of arm64 (on arm64, of amd64)
   example       the static program of deploy/examples/allreduce
   format        clang-format all sources; format-check only looks
   clean         remove build/ and build-*/

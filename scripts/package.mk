@@ -1,8 +1,23 @@
-# Packages and images.
-.PHONY: deb test-package
+# Packages, for this machine's architecture and for another.
+
+# whose libraries are unpacked below build/, not installed; FOREIGN= is none
+FOREIGN := $(if $(filter aarch64,$(shell uname -m)),amd64,arm64)
+TRIPLET := $(if $(filter arm64,$(FOREIGN)),aarch64,x86_64)-linux-gnu
+SYSROOT := $(abspath $(BUILD))/sysroot-$(FOREIGN)
+IN_FOREIGN = PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
+  PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(TRIPLET)/pkgconfig \
+  $(AGAIN) BUILD=$(BUILD)-$(FOREIGN) CC='$(TRIPLET)-gcc --sysroot=$(SYSROOT) \
+  -L$(SYSROOT)/usr/lib/$(TRIPLET)'
+
+.PHONY: deb deb-foreign foreign test-package
 deb: setup programs man
 	@deploy/package/deb $(BUILD) $(BUILD)
-
+foreign: setup
+	@deploy/package/sysroot $(FOREIGN) $(SYSROOT)
+	+@$(IN_FOREIGN) programs
+deb-foreign: foreign programs man
+	@deploy/package/deb --sysroot $(SYSROOT) --run $(BUILD) \
+	    $(BUILD)-$(FOREIGN) $(BUILD)
 # what they build is built as this was
 test-package: programs man
 	@scripts/setup --package || true
