@@ -555,6 +555,7 @@ define HELP
                 table of rooms in CONTRIBUTING.md
   install       into PREFIX (/usr/local) below DESTDIR; uninstall
   deb           Debian packages; deb-foreign: of arm64 (on arm64, of amd64)
+  images        images for registries, of both, without an engine
   example       the static program of deploy/examples/allreduce
   format        clang-format all sources; format-check only looks
   clean         remove build/ and build-*/

@@ -1,4 +1,4 @@
-# Packages, for this machine's architecture and for another.
+# Packages and images, for this machine's architecture and for another.
 
 # whose libraries are unpacked below build/, not installed; FOREIGN= is none
 FOREIGN := $(if $(filter aarch64,$(shell uname -m)),amd64,arm64)
@@ -9,7 +9,7 @@ IN_FOREIGN = PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
   $(AGAIN) BUILD=$(BUILD)-$(FOREIGN) CC='$(TRIPLET)-gcc --sysroot=$(SYSROOT) \
   -L$(SYSROOT)/usr/lib/$(TRIPLET)'
 
-.PHONY: deb deb-foreign foreign test-package
+.PHONY: deb deb-foreign foreign images test-package
 deb: setup programs man
 	@deploy/package/deb $(BUILD) $(BUILD)
 foreign: setup
@@ -18,6 +18,13 @@ foreign: setup
 deb-foreign: foreign programs man
 	@deploy/package/deb --sysroot $(SYSROOT) --run $(BUILD) \
 	    $(BUILD)-$(FOREIGN) $(BUILD)
+# of both architectures, where there is a compiler of the other
+images: setup programs $(if $(FOREIGN),$(if $(shell command -v \
+    $(TRIPLET)-gcc),foreign))
+	@mkdir -p $(BUILD)/images
+	@deploy/package/oci $(BUILD)/images $(BUILD) \
+	    $(if $(filter foreign,$^),$(BUILD)-$(FOREIGN)=$(SYSROOT))
+
 # what they build is built as this was
 test-package: programs man
 	@scripts/setup --package || true

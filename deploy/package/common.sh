@@ -51,5 +51,5 @@ strip_to() {
 
 archive() { # TAR FILE…: the same bytes for the same files, whenever
     tar --format=ustar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 \
-        --group=0 --numeric-owner --mode=u=rwX,go=rX -cf "$@"
+        --group=0 --numeric-owner -cf "$@"
 }

@@ -118,6 +118,9 @@ function edge(line,    f, from, to, kind) {
     if (f[1] in program_ids) {
         from = program_ids[f[1]]
         kind = linked ? linked : "DYNAMIC_LINK"
+    } else if (f[1] == "-") {
+        from = id("Package", name)
+        kind = "CONTAINS"
     } else {
         from = id("Package", owners[f[1]])
         kind = "DEPENDS_ON"
