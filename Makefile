@@ -556,6 +556,7 @@ define HELP
   install       into PREFIX (/usr/local) below DESTDIR; uninstall
   deb           Debian packages; deb-foreign: of arm64 (on arm64, of amd64)
   images        images for registries, of both, without an engine
+  krew          kubectl's plugin, for krew; KREW_URL=…: where it will be
   example       the static program of deploy/examples/allreduce
   format        clang-format all sources; format-check only looks
   clean         remove build/ and build-*/

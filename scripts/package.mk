@@ -9,7 +9,7 @@ IN_FOREIGN = PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
   $(AGAIN) BUILD=$(BUILD)-$(FOREIGN) CC='$(TRIPLET)-gcc --sysroot=$(SYSROOT) \
   -L$(SYSROOT)/usr/lib/$(TRIPLET)'
 
-.PHONY: deb deb-foreign foreign images test-package
+.PHONY: deb deb-foreign foreign images krew test-package
 deb: setup programs man
 	@deploy/package/deb $(BUILD) $(BUILD)
 foreign: setup
@@ -19,11 +19,13 @@ deb-foreign: foreign programs man
 	@deploy/package/deb --sysroot $(SYSROOT) --run $(BUILD) \
 	    $(BUILD)-$(FOREIGN) $(BUILD)
 # of both architectures, where there is a compiler of the other
-images: setup programs $(if $(FOREIGN),$(if $(shell command -v \
-    $(TRIPLET)-gcc),foreign))
+BOTH = $(if $(FOREIGN),$(if $(shell command -v $(TRIPLET)-gcc),foreign))
+BUILDS = $(BUILD) $(if $(filter foreign,$^),$(BUILD)-$(FOREIGN)=$(SYSROOT))
+images: setup programs $(BOTH)
 	@mkdir -p $(BUILD)/images
-	@deploy/package/oci $(BUILD)/images $(BUILD) \
-	    $(if $(filter foreign,$^),$(BUILD)-$(FOREIGN)=$(SYSROOT))
+	@deploy/package/oci $(BUILD)/images $(BUILDS)
+krew: setup programs $(BOTH)
+	@deploy/package/krew $(BUILD)/krew '$(KREW_URL)' $(BUILDS)
 
 # what they build is built as this was
 test-package: programs man
