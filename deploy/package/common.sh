@@ -1,4 +1,4 @@
-# Sourced by what makes packages and images: of the repository's top folder.
+# Sourced by what makes packages and images, which then goes to $top.
 # shellcheck shell=bash
 set -euo pipefail
 umask 022
@@ -10,14 +10,15 @@ fail() {
 }
 
 # shellcheck disable=SC2034 # who sources this uses it
-version=$(sed -n 's/^VERSION *:= *//p' Makefile)
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+version=$(sed -n 's/^VERSION *:= *//p' "$top/Makefile")
 
 # The one time of all that is made: the last commit's, where there is git;
 # of a tree without it, the changelog's.
 if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
-    SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null) ||
+    SOURCE_DATE_EPOCH=$(git -C "$top" log -1 --format=%ct 2>/dev/null) ||
         SOURCE_DATE_EPOCH=$(date -d "$(sed -n 's/^ -- .*>  //p' \
-            deploy/package/changelog | head -n 1)" +%s)
+            "$top/deploy/package/changelog" | head -n 1)" +%s)
 fi
 export SOURCE_DATE_EPOCH
 
@@ -52,4 +53,18 @@ strip_to() {
 archive() { # TAR FILE…: the same bytes for the same files, whenever
     tar --format=ustar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 \
         --group=0 --numeric-owner -cf "$@"
+}
+
+# absolute BUILD[=SYSROOT]…: the same in $builds, wherever we go
+absolute() {
+    local build
+    builds=()
+    for build; do
+        if [[ $build == *=* ]]; then
+            build=$(realpath "${build%%=*}")=$(realpath "${build#*=}")
+        else
+            build=$(realpath "$build")
+        fi
+        builds+=("$build")
+    done
 }
