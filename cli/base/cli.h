@@ -92,10 +92,19 @@ int cli_post(struct cli *c, const char *path, const struct str *body,
 int cli_delete(struct cli *c, const char *path, cJSON **ret_json);
 
 /* A client of the server, let in as the settings say; `stop` as that of
- * struct http_config. */
+ * struct http_config.  -errno: what is given cannot be used. */
 int cli_connect(const struct cli *c, unsigned timeout_ms,
                 const atomic_bool *stop, struct http_client **ret_client,
                 struct error *err);
+/* What lets us in alone, "Bearer …" or nothing. */
+enum {
+    CLI_TOKEN_MAX = 16 << 10,
+    CLI_AUTHORIZATION_MAX = CLI_TOKEN_MAX + 16,
+};
+int cli_authorization(const struct cli *c, struct str *out, struct error *err);
+/* Say on stderr what is wrong with an answer, or that none came; CLI_FAILED. */
+int cli_complain(const struct http_answer *answer);
+int cli_complain_unreachable(const struct cli *c, const struct error *err);
 
 /* GET what is only good to have, within a time: nothing is said, and c->status
  * stays.  0 and the answer, or -errno. */

@@ -10,11 +10,11 @@
 #include "lib/base/mem.h"
 #include "model/topo/topo.h"
 
-enum { TIMEOUT_MS = 10000, TOKEN_MAX = 16384 };
+enum { TIMEOUT_MS = 10000 };
 
 DEFINE_CLEANUP(http_client, struct http_client *, http_client_destroy)
 
-static int complain_unreachable(const struct cli *c, const struct error *err)
+int cli_complain_unreachable(const struct cli *c, const struct error *err)
 {
     /* one with TLS is most often a cluster's */
     const char *start =
@@ -27,7 +27,7 @@ static int complain_unreachable(const struct cli *c, const struct error *err)
                     c->set.server, err->text, start);
 }
 
-static int complain_status(const struct http_answer *a)
+int cli_complain(const struct http_answer *a)
 {
     (void)cli_fail_answer("server", a);
     if (a->status == 401)
@@ -43,7 +43,7 @@ static int understand(struct cli *c, struct http_answer *a, cJSON **ret_json)
 {
     struct error err = {0};
     if (a->status < 200 || a->status > 299)
-        return complain_status(a);
+        return cli_complain(a);
     if (c->set.json || !ret_json) {
         str_add_n(&c->out, str_text(&a->body), a->body.size);
         if (ret_json &&
@@ -75,7 +75,7 @@ static bool is_near(const char *url)
 /* "Bearer " and the one word that the file holds. */
 static int read_token(const char *path, struct str *out, struct error *err)
 {
-    char text[TOKEN_MAX + 2];
+    char text[CLI_TOKEN_MAX + 2];
     cleanup_file FILE *f = fopen(path, "re");
     size_t size = f ? fread(text, 1, sizeof text - 1, f) : 0;
     if (!f || ferror(f))
@@ -84,12 +84,12 @@ static int read_token(const char *path, struct str *out, struct error *err)
     size_t begin = strspn(text, " \t\r\n");
     size_t length = strcspn(text + begin, " \t\r\n");
     size_t end = begin + length;
-    if (size > TOKEN_MAX || length == 0 ||
+    if (size > CLI_TOKEN_MAX || length == 0 ||
         end + strspn(text + end, " \t\r\n") != size)
         return error_set(err, EINVAL,
                          "--token-file: %s: must hold one token, one word of "
                          "up to %d bytes",
-                         path, TOKEN_MAX);
+                         path, CLI_TOKEN_MAX);
     for (size_t i = begin; i < end; i++)
         if (text[i] < '!' || text[i] > '~')
             return error_set(err, EINVAL,
@@ -101,12 +101,26 @@ static int read_token(const char *path, struct str *out, struct error *err)
     return 0;
 }
 
+int cli_authorization(const struct cli *c, struct str *out, struct error *err)
+{
+    const struct cli_settings *s = &c->set;
+    if (!s->cert != !s->key)
+        return error_set(err, EINVAL, "--cert and --key: only one is given");
+    if (!s->token_file)
+        return 0;
+    if (strncasecmp(s->server, "http://", 7) == 0 && !is_near(s->server))
+        return error_set(err, EINVAL,
+                         "--token-file: a token is not sent to %s without TLS",
+                         s->server);
+    return read_token(s->token_file, out, err);
+}
+
 int cli_connect(const struct cli *c, unsigned timeout_ms,
                 const atomic_bool *stop, struct http_client **ret_client,
                 struct error *err)
 {
     const struct cli_settings *s = &c->set;
-    cleanup_str struct str token = STR_INIT(TOKEN_MAX + 16);
+    cleanup_str struct str token = STR_INIT(CLI_AUTHORIZATION_MAX);
     const struct http_config config = {
         .base = s->server,
         .timeout_ms = timeout_ms,
@@ -115,14 +129,7 @@ int cli_connect(const struct cli *c, unsigned timeout_ms,
         .key_file = s->key,
         .stop = stop,
     };
-    if (!s->cert != !s->key)
-        return error_set(err, EINVAL, "--cert and --key: only one is given");
-    int r = s->token_file ? read_token(s->token_file, &token, err) : 0;
-    if (r == 0 && token.size && strncasecmp(s->server, "http://", 7) == 0 &&
-        !is_near(s->server))
-        return error_set(err, EINVAL,
-                         "--token-file: a token is not sent to %s without TLS",
-                         s->server);
+    int r = cli_authorization(c, &token, err);
     if (r == 0 && (r = http_client_open(&config, ret_client, err)) < 0)
         return error_wrap(err, "--server");
     if (r == 0 && token.size)
@@ -149,7 +156,7 @@ static int ask(struct cli *c, const struct asking *a, cJSON **ret_json)
     c->status = 0;
     if (http_call(http, a->method, a->path, body ? str_text(body) : NULL,
                   body ? body->size : 0, NULL, &answer, &err))
-        rc = complain_unreachable(c, &err);
+        rc = cli_complain_unreachable(c, &err);
     else if (a->may_lack && answer.status == 404)
         rc = 0;
     else
