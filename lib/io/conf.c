@@ -218,6 +218,8 @@ static const struct conf_setting *find(const struct conf_program *p,
 struct argv_walk {
     char **argv;
     int argc, at;
+    const char *letters; /* of "-itn…" at `at` that are still to be read, or
+                          * NULL */
     const char *own[CONF_N_OWN]; /* values of our own options */
 };
 
@@ -244,27 +246,38 @@ static const struct conf_setting *find_letter(const struct conf_program *p,
     return NULL;
 }
 
-/* The option at the cursor: "--name", "--name=value", "-n", "-nvalue". */
-static int split_option(const struct conf_program *p, const char *arg,
+/* "-n", "-nvalue", and flags in one word, "-it". */
+static int split_letters(const struct conf_program *p, struct argv_walk *w,
+                         const struct conf_setting **ret_s,
+                         const char **ret_value, struct error *err)
+{
+    const char *at = w->letters ? w->letters : w->argv[w->at] + 1;
+    const char *rest = at[1] ? at + 1 : NULL;
+    const struct conf_setting *s = find_letter(p, *at);
+    if (!s)
+        return error_set(err, EINVAL, "-%c: no such option; see %s --help", *at,
+                         p->name);
+    w->letters = s->type == CONF_FLAG ? rest : NULL;
+    *ret_value = s->type == CONF_FLAG ? NULL : rest;
+    *ret_s = s;
+    return 0;
+}
+
+/* The option at the cursor; also "--name", "--name=value". */
+static int split_option(const struct conf_program *p, struct argv_walk *w,
                         const struct conf_setting **ret_s,
                         const char **ret_value, struct error *err)
 {
-    const struct conf_setting *s;
-    const char *value = NULL;
+    const char *arg = w->argv[w->at];
     int len = (int)strcspn(arg, "=");
-    if (arg[1] == '-') {
-        s = find_option(p, arg + 2, (size_t)len - 2);
-        value = arg[len] == '=' ? arg + len + 1 : NULL;
-    } else {
-        len = 2;
-        s = find_letter(p, arg[1]);
-        value = arg[2] ? arg + 2 : NULL;
-    }
-    if (!s || (value && s->type == CONF_FLAG && arg[1] != '-'))
+    if (arg[1] != '-')
+        return split_letters(p, w, ret_s, ret_value, err);
+    const struct conf_setting *s = find_option(p, arg + 2, (size_t)len - 2);
+    if (!s)
         return error_set(err, EINVAL, "%.*s: no such option; see %s --help",
-                         s ? (int)strlen(arg) : len, arg, p->name);
+                         len, arg, p->name);
     *ret_s = s;
-    *ret_value = value;
+    *ret_value = arg[len] == '=' ? arg + len + 1 : NULL;
     return 0;
 }
 
@@ -274,7 +287,7 @@ static int read_option(struct reading *r, struct argv_walk *w,
     const struct conf_setting *s = NULL;
     const char *value = NULL;
     char source[SOURCE_MAX], allowed[CONF_ALLOWED_MAX];
-    int rc = split_option(r->program, w->argv[w->at], &s, &value, err);
+    int rc = split_option(r->program, w, &s, &value, err);
     if (rc < 0)
         return rc;
     (void)snprintf(source, sizeof source, "--%s", s->name);
@@ -288,7 +301,8 @@ static int read_option(struct reading *r, struct argv_walk *w,
         }
         value = w->argv[++w->at];
     }
-    w->at++;
+    if (!w->letters)
+        w->at++;
     if (s < conf_own || s >= conf_own + CONF_N_OWN)
         return put(r, LAYER_ARGV, s, source, value, err);
     w->own[s - conf_own] = value;
@@ -324,7 +338,10 @@ static int read_argv(struct reading *r, struct argv_walk *w, int *ret_rest,
             continue;
         }
         bool end = strcmp(arg, "--") == 0;
-        int rc = end ? 0 : read_option(r, w, err);
+        int rc = 0;
+        do
+            rc = end ? 0 : read_option(r, w, err);
+        while (rc == 0 && w->letters);
         if (rc < 0)
             return rc;
         if (end)

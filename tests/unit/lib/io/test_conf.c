@@ -120,6 +120,23 @@ Test(conf, defaults)
     cr_expect_null(s.mode);
 }
 
+Test(conf, letters_stand_in_one_word)
+{
+    struct settings s;
+    struct error err;
+    int rest = 0;
+    char *words[] = {W("x"), W("-11n5"), W("word"), NULL};
+    cr_assert_eq(read_words(&s, &rest, words, &err), 0, "%s", err.text);
+    cr_expect(s.once);
+    cr_expect_eq(s.count, 5);
+    conf_fini(&program, &s);
+    char *apart[] = {W("x"), W("-1n"), W("6"), NULL};
+    cr_assert_eq(read_words(&s, &rest, apart, &err), 0, "%s", err.text);
+    cr_expect(s.once);
+    cr_expect_eq(s.count, 6);
+    conf_fini(&program, &s);
+}
+
 Test(conf, what_is_for_another_program_is_no_option)
 {
     static const char *const wanted[] = {"run",    "host", "ls", "-l",
@@ -258,7 +275,7 @@ Test(conf, command_line_faults_name_the_option)
 {
     refuse(WORDS(W("--stat"), W("x")), "--stat: no such option");
     refuse_word("-x", "-x: no such option");
-    refuse_word("-1x", "-1x: no such option");
+    refuse_word("-1x", "-x: no such option");
     refuse_word("--state", "--state: needs a value");
     refuse_word("--once=maybe", "--once: \"maybe\" is not allowed");
     refuse_word("--count=101", "must be a number from -5 to 100");
