@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "cli/base/put.h"
 #include "cli/base/ws_status.h"
 #include "cli/verb/rsh.h"
 #include "lib/base/base64.h"
@@ -121,25 +122,6 @@ static void ask_upgrade(struct stream *s, const struct rsh_url *url)
 
 /* --- what comes ------------------------------------------------------------ */
 
-static int print_all(int fd, const char *data, size_t size, struct error *err)
-{
-    while (size > 0) {
-        ssize_t n = write(fd, data, size);
-        if (n < 0 && errno == EAGAIN) { /* what we share with others */
-            struct pollfd p = {.fd = fd, .events = POLLOUT};
-            (void)poll(&p, 1, -1); /* write() says it again */
-        } else if (n < 0 && errno != EINTR) {
-            return error_errno(err, errno, "%s",
-                               fd == STDOUT_FILENO ? "standard output"
-                                                   : "standard error");
-        } else if (n > 0) {
-            data += n;
-            size -= (size_t)n;
-        }
-    }
-    return 0;
-}
-
 static void tell_signal(struct stream *s, int signal)
 {
     if (s->pid)
@@ -178,8 +160,12 @@ static int take_output(struct stream *s, int channel, const char *data,
     size_t n = 0;
     int r = channel == CHANNEL_OUT && !s->pid ? take_pid(s, data, size, &n, err)
                                               : 0;
-    int fd = channel == CHANNEL_OUT ? STDOUT_FILENO : STDERR_FILENO;
-    return r < 0 ? r : print_all(fd, data + n, size - n, err);
+    if (r < 0)
+        return r;
+    return channel == CHANNEL_OUT ? put_all(STDOUT_FILENO, data + n, size - n,
+                                            "standard output", err)
+                                  : put_all(STDERR_FILENO, data + n, size - n,
+                                            "standard error", err);
 }
 
 static void send_frame(struct stream *s, enum ws_kind kind, const char *data,
