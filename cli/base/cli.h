@@ -35,6 +35,11 @@ struct cli_settings {
     const char *job;
     bool follow;
     int64_t limit_bytes, exec_timeout;
+    int64_t tail; /* -1: all */
+    const char *since;
+    bool previous, timestamps;
+    bool interactive, tty;
+    const char *address;
     const char *bfb, *sha256, *expect;
     const char *timeout; /* see settings_seconds() */
     const char *wait_for;
