@@ -167,7 +167,7 @@ static int complain(struct pod_stream *s, const struct stream_answer *answer,
 {
     struct http_answer a = {.status = answer->status, .body = STR_INIT(IN_MAX)};
     struct error ignored = {0};
-    while (s->in.size - head < answer->length && receive(s, &ignored) == 0 &&
+    while (receive(s, &ignored) == 0 && s->in.size - head < answer->length &&
            s->in.size < s->in.max - PIECE && wait_for(s, until_ms))
         ;
     str_add_n(&a.body, s->in.data + head, s->in.size - head);

@@ -1,12 +1,14 @@
-/* biga logs, biga exec */
+/* biga logs, exec and attach: of this host, or far_*.c */
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli/base/host_socket.h"
 #include "cli/base/say.h"
+#include "cli/verb/far.h"
 #include "cli/verb/logs.h"
 #include "cli/verb/verb.h"
 #include "lib/base/base64.h"
@@ -315,10 +317,25 @@ int show_logs(struct cli *c, const char *pod, const char *card)
     return rc;
 }
 
+/* What the advertiser's socket does not know. */
+static bool asks_more(const struct cli *c)
+{
+    return c->set.tail >= 0 || *c->set.since || c->set.previous ||
+           c->set.timestamps;
+}
+
 int verb_logs(struct cli *c, int argc, char **argv)
 {
-    (void)argc;
-    return show_logs(c, argv[0], NULL);
+    bool chosen = c->set.selector && *c->set.selector;
+    if (!argc == !chosen)
+        return cli_usage("logs: which pods? POD, job/NAME, or --selector");
+    if (!argc || strncmp(argv[0], "job/", 4) == 0)
+        return far_logs(c, argc ? argv[0] : NULL);
+    int rc = cli_qualify(c, "logs", &argv[0]);
+    if (rc)
+        return rc;
+    return far_is_here(c) && !asks_more(c) ? show_logs(c, argv[0], NULL)
+                                           : far_logs(c, argv[0]);
 }
 
 /* --- exec ----------------------------------------------------------------- */
@@ -372,7 +389,26 @@ int run_command(struct cli *c, const char *pod, const char *card, int argc,
     return rc;
 }
 
+/* By the extender, unless it is for this host alone. */
+static int run_far(struct cli *c, const char *pod, const char *const *argv)
+{
+    const struct far_command command = {.argv = argv,
+                                        .input = c->set.interactive,
+                                        .tty = c->set.tty,
+                                        .in = STDIN_FILENO,
+                                        .out = STDOUT_FILENO};
+    return far_command_run(c, pod, &command);
+}
+
 int verb_exec(struct cli *c, int argc, char **argv)
 {
-    return run_command(c, argv[0], NULL, argc - 1, argv + 1);
+    if (far_is_here(c) && !c->set.interactive && !c->set.tty)
+        return run_command(c, argv[0], NULL, argc - 1, argv + 1);
+    return run_far(c, argv[0], (const char *const *)argv + 1);
+}
+
+int verb_attach(struct cli *c, int argc, char **argv)
+{
+    (void)argc;
+    return run_far(c, argv[0], NULL);
 }

@@ -50,7 +50,9 @@ verb_f verb_run;                                          /* run.c */
 verb_f verb_wait;                                         /* wait.c */
 verb_f verb_replay;                                       /* replay.c */
 verb_f verb_card, verb_pods;                              /* host_pods.c */
-verb_f verb_logs, verb_exec;                              /* logs.c */
+verb_f verb_logs, verb_exec, verb_attach;                 /* logs.c */
+verb_f verb_port_forward;                                 /* forward.c */
+verb_f verb_cp;                                           /* cp.c */
 verb_f verb_rsh;                                          /* rsh.c */
 
 #endif
