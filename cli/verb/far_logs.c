@@ -9,7 +9,7 @@
 #include "cli/base/put.h"
 #include "cli/base/say.h"
 #include "cli/verb/far.h"
-#include "cli/verb/logs.h"
+#include "cli/verb/log_clean.h"
 #include "lib/base/mem.h"
 #include "lib/io/thread_name.h"
 

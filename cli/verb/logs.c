@@ -9,10 +9,10 @@
 #include "cli/base/host_socket.h"
 #include "cli/base/say.h"
 #include "cli/verb/far.h"
+#include "cli/verb/log_clean.h"
 #include "cli/verb/logs.h"
 #include "cli/verb/verb.h"
 #include "lib/base/base64.h"
-#include "lib/base/hidden_text.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
@@ -58,39 +58,6 @@ static int add_decoded(const cJSON *json, const char *name, struct str *out)
     return cli_fail("the advertiser's answer cannot be read: \"%s\" must be "
                     "base64 of at most %zu bytes",
                     name, out->max - out->size);
-}
-
-/* How many bytes at the end begin a character and are not all of it. */
-static size_t cut_size(const char *data, size_t size)
-{
-    for (size_t n = 1; n <= 3 && n <= size; n++) {
-        unsigned char b = (unsigned char)data[size - n];
-        if (b >= 0xc0)
-            return n < (b < 0xe0 ? 2U : b < 0xf0 ? 3U : 4U) ? n : 0;
-        if (b < 0x80)
-            break;
-    }
-    return 0;
-}
-
-void log_clean(const char *data, size_t size, struct log_cut *cut,
-               struct str *out)
-{
-    cleanup_str struct str all = STR_INIT(STR_MAX_DEFAULT);
-    str_add_n(&all, cut->bytes, cut->n);
-    str_add_n(&all, data, size);
-    const char *text = str_text(&all);
-    cut->n = cut_size(text, all.size);
-    size_t end = all.size - cut->n;
-    memcpy(cut->bytes, text + end, cut->n);
-    for (size_t i = 0, n; i < end; i += n) {
-        bool hidden;
-        n = hidden_text_next(text + i, end - i, &hidden);
-        if (!hidden || (text[i] && strchr("\n\t\r", text[i])))
-            str_add_n(out, text + i, n);
-        else
-            str_add_c(out, '?');
-    }
 }
 
 static int print_bytes(FILE *to, const struct str *bytes, struct log_cut *cut)

@@ -11,15 +11,4 @@ int show_logs(struct cli *c, const char *pod, const char *card);
 int run_command(struct cli *c, const char *pod, const char *card, int argc,
                 char **argv);
 
-/* Append to `out` what a terminal may be shown of a log: line feeds, tabs and
- * carriage returns stay, what else is hidden (hidden_text.h) becomes '?'.  A
- * character of which only the first bytes are there waits in `cut` for the
- * next call. */
-struct log_cut {
-    char bytes[3];
-    size_t n;
-};
-void log_clean(const char *data, size_t size, struct log_cut *cut,
-               struct str *out);
-
 #endif
