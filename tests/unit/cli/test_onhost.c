@@ -30,6 +30,8 @@ static void start(void)
     (void)actuator_create(&config, &a, &err);
     cr_assert_eq(act_socket_start(a, at.path, &at.s, &err), 0, "%s", err.text);
     at.c = (struct cli){.set = {.socket = at.path,
+                                .tail = -1,
+                                .since = "",
                                 .container = "",
                                 .namespace = "",
                                 .limit_bytes = 1 << 20,
