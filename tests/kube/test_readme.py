@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""README, "In a cluster": works as it is written."""
+"""docs/cluster.md: works as it is written."""
 import os
 import re
 import subprocess
@@ -13,10 +13,9 @@ FOLDER = os.path.join(ROOT, "build", "kube")
 
 
 def commands():
-    """The shell commands of the section, block after block."""
-    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as f:
-        section = f.read().split("\n## In a cluster\n")[1].split("\n## ")[0]
-    return re.findall(r"^```sh\n(.*?)^```$", section, re.M | re.S)
+    """Its shell commands, block after block."""
+    with open(os.path.join(ROOT, "docs", "cluster.md"), encoding="utf-8") as f:
+        return re.findall(r"^```sh\n(.*?)^```$", f.read(), re.M | re.S)
 
 
 def run(text):
