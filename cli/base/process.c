@@ -36,7 +36,8 @@ int signal_wait(int ms)
     return sig < 0 ? 0 : sig;
 }
 
-int process_find(const char *name, char **ret_path, struct error *err)
+/* The folder that our own program lies in. */
+static int own_folder(char **ret_folder, struct error *err)
 {
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -46,7 +47,32 @@ int process_find(const char *name, char **ret_path, struct error *err)
     char *slash = strrchr(self, '/');
     if (slash)
         *slash = '\0';
-    cleanup_free char *path = xasprintf("%s/%s", self, name);
+    *ret_folder = xstrdup(self);
+    return 0;
+}
+
+int process_introduce(const char *server, struct error *err)
+{
+    cleanup_free char *folder = NULL;
+    const char *path = getenv("PATH");
+    int rc = own_folder(&folder, err);
+    if (rc < 0)
+        return rc;
+    cleanup_free char *paths = xasprintf("%s:%s", folder,
+                                         path ? path : "/usr/bin:/bin");
+    if (setenv("BIGA_SERVER", server, true) < 0 ||
+        setenv("PATH", paths, true) < 0)
+        return error_errno(err, errno, "the environment");
+    return 0;
+}
+
+int process_find(const char *name, char **ret_path, struct error *err)
+{
+    cleanup_free char *folder = NULL;
+    int rc = own_folder(&folder, err);
+    if (rc < 0)
+        return rc;
+    cleanup_free char *path = xasprintf("%s/%s", folder, name);
     if (access(path, X_OK))
         return error_errno(err, errno, "%s, which must lie beside biga", path);
     *ret_path = steal(&path);

@@ -28,6 +28,9 @@ int process_start(struct process *p, char *const argv[], const char *log,
 /* Start `sh -c command`, on our terminal: Ctrl-C is for it, too. */
 int process_start_shell(struct process *p, const char *command,
                         struct error *err);
+/* From now on those that start by a shell find `biga` in their PATH, and it
+ * asks that server. */
+int process_introduce(const char *server, struct error *err);
 /* Reaps it when it has ended. */
 bool process_alive(struct process *p);
 /* SIGTERM, and SIGKILL when that did not help within 5 s. */

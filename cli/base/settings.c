@@ -210,8 +210,10 @@ static const struct conf_setting settings[] = {
          "demo: end when the result is shown; exit 0 when every pod was "
          "placed as well as it can be."),
     TEXT("then", then,
-         "demo: once the result is shown, run COMMAND by sh -c and print its "
-         "output; the demo fails when it fails.",
+         "demo: once the result is shown, run COMMAND by sh -c, with biga in "
+         "its "
+         "PATH asking the demo's server, and print its output; the demo fails "
+         "when it fails.",
          .otherwise = "", .metavar = "COMMAND"),
     INT("hosts", hosts, "demo: how many hosts the fleet has.",
         .otherwise = "64", .min = 1, .max = 10000, .metavar = "N"),

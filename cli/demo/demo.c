@@ -420,7 +420,10 @@ static int run_then(struct demo *d, struct error *err)
     int rc = 0;
     if (!*d->c->set.then)
         return 0;
-    rc = process_start_shell(&then, d->c->set.then, err);
+    cleanup_free char *server = xasprintf("http://%s", d->listen[2]);
+    rc = process_introduce(server, err);
+    if (rc == 0)
+        rc = process_start_shell(&then, d->c->set.then, err);
     while (rc == 0 && process_alive(&then))
         rc = wait_step(d, CALL_MS, err);
     int status = then.status;
