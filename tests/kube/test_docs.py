@@ -19,14 +19,7 @@ ENV = ". build/kube/env\n"
 
 
 def run(text):
-    """Each line has to succeed.  What a person would not wait for longer is
-    waited for until it hangs."""
-    text, n = re.subn(r"--timeout=\d+s", f"--timeout={HANGS:.0f}s", text)
-    got = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=ROOT,
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                         text=True, check=False, timeout=(n + 1) * HANGS)
-    assert got.returncode == 0, f"exit {got.returncode}:\n{got.stdout}"
-    return got.stdout
+    return documents.run(text, HANGS)
 
 
 def shown_aligned(said):

@@ -80,6 +80,17 @@ def script(own):
     return "\n".join(lines)
 
 
+def run(text, hangs):
+    """Each line has to succeed; what they said.  What a person would not wait
+    for longer is waited for until it hangs, after so many seconds."""
+    text, n = re.subn(r"--timeout=\d+s", f"--timeout={hangs:.0f}s", text)
+    got = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=ROOT,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         text=True, check=False, timeout=(n + 4) * hangs)
+    assert got.returncode == 0, f"exit {got.returncode}:\n{got.stdout}"
+    return got.stdout
+
+
 # --- what can be said of commands that are not run ---------------------------
 
 def commands(text):
