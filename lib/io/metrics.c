@@ -5,16 +5,30 @@
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 
-/* Upper bounds of a duration's buckets, and how they are written. */
-static const struct {
+enum { BUCKETS = 15 };
+
+/* Upper bounds of the buckets of a duration or a wait, and how they are
+ * written. */
+struct bucket {
     uint64_t nanoseconds;
     const char *text;
-} buckets[] = {
+};
+static const struct bucket of_durations[BUCKETS] = {
     {25000, "0.000025"}, {50000, "0.00005"}, {100000, "0.0001"},
     {250000, "0.00025"}, {500000, "0.0005"}, {1000000, "0.001"},
     {2500000, "0.0025"}, {5000000, "0.005"}, {10000000, "0.01"},
     {25000000, "0.025"}, {50000000, "0.05"}, {100000000, "0.1"},
     {250000000, "0.25"}, {500000000, "0.5"}, {1000000000, "1"},
+};
+static const struct bucket of_waits[BUCKETS] = {
+    {100000000, "0.1"},        {250000000, "0.25"},
+    {500000000, "0.5"},        {1000000000, "1"},
+    {2500000000, "2.5"},       {5000000000, "5"},
+    {10000000000, "10"},       {30000000000, "30"},
+    {60000000000, "60"},       {300000000000, "300"},
+    {900000000000, "900"},     {3600000000000, "3600"},
+    {14400000000000, "14400"}, {43200000000000, "43200"},
+    {86400000000000, "86400"},
 };
 
 struct series {
@@ -22,7 +36,7 @@ struct series {
     char labels[METRICS_LABELS_MAX][METRICS_VALUE_MAX + 1];
     _Atomic int64_t value;  /* counter, gauge; of a duration: its count */
     _Atomic uint64_t total; /* nanoseconds */
-    _Atomic uint64_t within[ARRAY_LEN(buckets)]; /* not cumulative */
+    _Atomic uint64_t within[BUCKETS]; /* not cumulative */
 };
 
 struct metrics {
@@ -32,6 +46,16 @@ struct metrics {
     atomic_size_t n_series;
     _Atomic(struct series *) slots[METRICS_SERIES_MAX * 2];
 };
+
+static bool is_histogram(const struct metric_family *f)
+{
+    return f->type == METRIC_DURATION || f->type == METRIC_WAIT;
+}
+
+static const struct bucket *buckets_of(const struct metric_family *f)
+{
+    return f->type == METRIC_WAIT ? of_waits : of_durations;
+}
 
 static size_t count_labels(const struct metric_family *f)
 {
@@ -162,10 +186,11 @@ void metrics_observe(struct metrics *m, size_t family,
     struct series *s = series_get(m, family, labels);
     if (!s)
         return;
+    const struct bucket *buckets = buckets_of(&m->families[family]);
     size_t i = 0;
-    while (i < ARRAY_LEN(buckets) && nanoseconds > buckets[i].nanoseconds)
+    while (i < BUCKETS && nanoseconds > buckets[i].nanoseconds)
         i++;
-    if (i < ARRAY_LEN(buckets))
+    if (i < BUCKETS)
         atomic_fetch_add_explicit(&s->within[i], 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&s->total, nanoseconds, memory_order_relaxed);
     atomic_fetch_add_explicit(&s->value, 1, memory_order_relaxed);
@@ -195,7 +220,7 @@ static void write_escaped(struct str *out, const char *text)
 }
 
 static void write_name(struct str *out, const struct metric_family *f,
-                       const struct series *s, const char *suffix,
+                       const char *const *labels, const char *suffix,
                        const char *le)
 {
     size_t n = count_labels(f);
@@ -205,7 +230,7 @@ static void write_name(struct str *out, const struct metric_family *f,
         str_add_c(out, '{');
     for (size_t i = 0; i < n; i++) {
         str_addf(out, "%s%s=\"", i ? "," : "", f->labels[i]);
-        write_escaped(out, s->labels[i]);
+        write_escaped(out, labels[i]);
         str_add_c(out, '"');
     }
     if (le)
@@ -215,39 +240,49 @@ static void write_name(struct str *out, const struct metric_family *f,
     str_add_c(out, ' ');
 }
 
-static void write_duration(struct str *out, const struct metric_family *f,
-                           const struct series *s)
+static void write_histogram(struct str *out, const struct metric_family *f,
+                            const char *const *labels, const struct series *s)
 {
+    const struct bucket *buckets = buckets_of(f);
     uint64_t sum = 0, total = atomic_load(&s->total);
     /* read first, so that no bucket exceeds it for long */
     uint64_t count = (uint64_t)atomic_load(&s->value);
-    for (size_t i = 0; i < ARRAY_LEN(buckets); i++) {
+    for (size_t i = 0; i < BUCKETS; i++) {
         sum += atomic_load(&s->within[i]);
         if (sum > count)
             count = sum;
-        write_name(out, f, s, "_bucket", buckets[i].text);
+        write_name(out, f, labels, "_bucket", buckets[i].text);
         str_add_u64(out, sum);
         str_add_c(out, '\n');
     }
-    write_name(out, f, s, "_bucket", "+Inf");
+    write_name(out, f, labels, "_bucket", "+Inf");
     str_addf(out, "%llu\n", (unsigned long long)count);
-    write_name(out, f, s, "_sum", NULL);
+    write_name(out, f, labels, "_sum", NULL);
     str_addf(out, "%llu.%09llu\n", (unsigned long long)(total / 1000000000),
              (unsigned long long)(total % 1000000000));
-    write_name(out, f, s, "_count", NULL);
+    write_name(out, f, labels, "_count", NULL);
     str_addf(out, "%llu\n", (unsigned long long)count);
+}
+
+void metrics_write_sample(const struct metric_family *family,
+                          const char *const *labels, int64_t value,
+                          struct str *out)
+{
+    write_name(out, family, labels, "", NULL);
+    str_add_i64(out, value);
+    str_add_c(out, '\n');
 }
 
 static void write_series(struct str *out, const struct metric_family *f,
                          const struct series *s)
 {
-    if (f->type == METRIC_DURATION) {
-        write_duration(out, f, s);
-        return;
-    }
-    write_name(out, f, s, "", NULL);
-    str_add_i64(out, atomic_load(&s->value));
-    str_add_c(out, '\n');
+    const char *labels[METRICS_LABELS_MAX];
+    for (size_t i = 0; i < METRICS_LABELS_MAX; i++)
+        labels[i] = s->labels[i];
+    if (is_histogram(f))
+        write_histogram(out, f, labels, s);
+    else
+        metrics_write_sample(f, labels, atomic_load(&s->value), out);
 }
 
 static int series_compare(const void *a, const void *b)
@@ -264,16 +299,20 @@ static int series_compare(const void *a, const void *b)
     return 0;
 }
 
-static void write_head(struct str *out, const char *name, const char *help,
-                       enum metric_type type)
+void metrics_write_head(const struct metric_family *family, struct str *out)
 {
-    static const char *const types[] = {"counter", "gauge", "histogram"};
-    str_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name,
-             types[type]);
+    static const char *const types[] = {"counter", "gauge", "histogram",
+                                        "histogram"};
+    str_addf(out, "# HELP %s %s\n# TYPE %s %s\n", family->name, family->help,
+             family->name, types[family->type]);
 }
 
 void metrics_write(const struct metrics *m, struct str *out)
 {
+    static const struct metric_family dropped = {
+        .name = "biga_metrics_dropped_total",
+        .help = "Counts that found no room for their series.",
+        .type = METRIC_COUNTER};
     cleanup_free struct series **all = xcalloc(METRICS_SERIES_MAX, sizeof *all);
     size_t n = 0, at = 0;
     for (size_t i = 0; i < ARRAY_LEN(m->slots) && n < METRICS_SERIES_MAX; i++) {
@@ -284,14 +323,13 @@ void metrics_write(const struct metrics *m, struct str *out)
     qsort(all, n, sizeof *all, series_compare);
     for (size_t f = 0; f < m->n_families; f++) {
         const struct metric_family *family = &m->families[f];
-        write_head(out, family->name, family->help, family->type);
+        metrics_write_head(family, out);
         if (count_labels(family) == 0 && (at == n || all[at]->family != f))
             write_series(out, family, &(struct series){.family = f});
         for (; at < n && all[at]->family == f; at++)
             write_series(out, family, all[at]);
     }
-    write_head(out, "biga_metrics_dropped_total",
-               "Counts that found no room for their series.", METRIC_COUNTER);
-    str_addf(out, "biga_metrics_dropped_total %llu\n",
-             (unsigned long long)atomic_load(&m->dropped));
+    metrics_write_head(&dropped, out);
+    metrics_write_sample(&dropped, NULL, (int64_t)atomic_load(&m->dropped),
+                         out);
 }

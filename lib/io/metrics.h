@@ -20,10 +20,15 @@ enum {
     METRICS_SERIES_MAX = 1024,
 };
 
-enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_DURATION };
+enum metric_type {
+    METRIC_COUNTER,
+    METRIC_GAUGE,
+    METRIC_DURATION, /* a histogram: of work, microseconds to a second */
+    METRIC_WAIT,     /* the same: of what people wait for, up to a day */
+};
 
 struct metric_family {
-    const char *name; /* "biga_binds_total"; durations end in _seconds */
+    const char *name; /* "biga_binds_total"; histograms end in _seconds */
     const char *help; /* one sentence */
     enum metric_type type;
     const char *labels[METRICS_LABELS_MAX]; /* unused ones NULL */
@@ -54,6 +59,14 @@ static inline void metrics_count(struct metrics *m, size_t family,
  * when it was never touched. */
 int64_t metrics_get(const struct metrics *m, size_t family,
                     const char *const *labels);
+
+/* A family that is in no table, for what is counted anew whenever it is asked
+ * for and may have any number of series: its head, then each sample with as
+ * many label values as it has labels.  Not of METRIC_DURATION. */
+void metrics_write_head(const struct metric_family *family, struct str *out);
+void metrics_write_sample(const struct metric_family *family,
+                          const char *const *labels, int64_t value,
+                          struct str *out);
 
 /* All series in the text exposition format, families in the order of the
  * table, series in the order of their label values. */

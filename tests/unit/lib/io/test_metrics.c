@@ -109,3 +109,39 @@ Test(metrics, loses_nothing_between_threads)
     }
     metrics_destroy(m);
 }
+
+Test(metrics, buckets_of_waits_reach_a_day)
+{
+    static const struct metric_family waits[] = {
+        {"x_wait_seconds", "Waiting.", METRIC_WAIT, {NULL}}};
+    struct metrics *m = metrics_create(waits, 1);
+    struct str out = STR_INIT(STR_MAX_DEFAULT);
+    metrics_observe(m, 0, NULL, 3000000000);
+    metrics_observe(m, 0, NULL, 86400000000001);
+    metrics_write(m, &out);
+    static const char *const has[] = {
+        "# TYPE x_wait_seconds histogram\n",
+        "x_wait_seconds_bucket{le=\"2.5\"} 0\n",
+        "x_wait_seconds_bucket{le=\"5\"} 1\n",
+        "x_wait_seconds_bucket{le=\"86400\"} 1\n",
+        "x_wait_seconds_bucket{le=\"+Inf\"} 2\n",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(has); i++)
+        cr_assert_not_null(strstr(str_text(&out), has[i]), "%s in %s", has[i],
+                           str_text(&out));
+    str_fini(&out);
+    metrics_destroy(m);
+}
+
+Test(metrics, writes_families_that_are_in_no_table)
+{
+    static const struct metric_family leaf = {
+        "x_leaf", "By leaf.", METRIC_GAUGE, {"leaf", "what"}};
+    struct str out = STR_INIT(STR_MAX_DEFAULT);
+    metrics_write_head(&leaf, &out);
+    metrics_write_sample(&leaf, (const char *[]){"a\"b", "cards"}, -7, &out);
+    cr_assert_str_eq(str_text(&out),
+                     "# HELP x_leaf By leaf.\n# TYPE x_leaf gauge\n"
+                     "x_leaf{leaf=\"a\\\"b\",what=\"cards\"} -7\n");
+    str_fini(&out);
+}
