@@ -13,7 +13,7 @@ FILENAME ~ /\.c$/ {
     if (match(line, /"biga_[a-z_]+"/)) {
         family = substr(line, RSTART + 1, RLENGTH - 2)
         known[family] = 1
-        if (line ~ /DURATION, "biga_/)
+        if (line ~ /(DURATION|WAIT), "biga_/)
             known[family "_bucket"] = known[family "_sum"] = \
                 known[family "_count"] = family
     }

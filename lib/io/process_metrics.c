@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/mem.h"
+#include "lib/io/metrics.h"
 
 bool process_facts_read(const char *stat, double booted_s,
                         struct process_facts *ret_facts)
@@ -100,11 +101,12 @@ void process_metrics_write(struct str *out)
     add_files(out);
 }
 
-void process_metrics_build(const char *program, struct str *out)
+void process_metrics_build(const char *name, struct str *out)
 {
-    str_addf(out,
-             "# HELP %s_build_info The version of the program; always 1.\n"
-             "# TYPE %s_build_info gauge\n"
-             "%s_build_info{version=\"" BIGA_VERSION "\"} 1\n",
-             program, program, program);
+    const struct metric_family build = {name,
+                                        "The version of the program; always 1.",
+                                        METRIC_GAUGE,
+                                        {"version"}};
+    metrics_write_head(&build, out);
+    metrics_write_sample(&build, (const char *[]){BIGA_VERSION}, 1, out);
 }

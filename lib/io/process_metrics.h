@@ -11,8 +11,9 @@
 /* Of this process, from /proc/self; what cannot be read is left out. */
 void process_metrics_write(struct str *out);
 
-/* {program}_build_info with the label version, 1: "biga_extender". */
-void process_metrics_build(const char *program, struct str *out);
+/* The metric of that name, such as "biga_extender_build_info", with the label
+ * version: 1. */
+void process_metrics_build(const char *name, struct str *out);
 
 /* --- for tests ----------------------------------------------------------- */
 

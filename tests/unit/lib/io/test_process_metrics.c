@@ -54,7 +54,7 @@ Test(process_metrics, tells_of_this_process)
 Test(process_metrics, tells_the_version)
 {
     struct str out = STR_INIT(STR_MAX_DEFAULT);
-    process_metrics_build("biga_x", &out);
+    process_metrics_build("biga_x_build_info", &out);
     cr_assert_str_eq(str_text(&out),
                      "# HELP biga_x_build_info The version of the program; "
                      "always 1.\n# TYPE biga_x_build_info gauge\n"

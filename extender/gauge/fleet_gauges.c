@@ -1,0 +1,214 @@
+#include "extender/gauge/fleet_gauges.h"
+
+#include "extender/achieved/achieved.h"
+#include "extender/app/app_metrics.h"
+#include "extender/view/views.h"
+#include "lib/base/mem.h"
+
+/* --- in the table ----------------------------------------------------------- */
+
+static void set_nodes(struct metrics *m, const struct snapshot *s)
+{
+    size_t nodes[NODE_STATUSES] = {0}, cards[CARD_STATES] = {0}, first;
+    size_t claims = 0;
+    for (size_t i = 0; i < s->n_nodes; i++) {
+        const struct node *node = snapshot_node(s, i);
+        size_t n = view_count(node, DEVICE_CARD, &first);
+        nodes[node->status]++;
+        claims += node->n_rests;
+        for (size_t k = 0; k < n; k++)
+            cards[card_state(node, k)]++;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(nodes); i++) {
+        const char *status = node_status_name((enum node_status)i);
+        metrics_set(m, APP_NODES, &status, (int64_t)nodes[i]);
+    }
+    for (size_t i = 0; i < CARD_STATES; i++) {
+        const char *state = card_state_name((enum card_state)i);
+        metrics_set(m, APP_CARDS, &state, (int64_t)cards[i]);
+    }
+    metrics_set(m, APP_FOREIGN_CLAIMS, NULL, (int64_t)claims);
+}
+
+struct achieved_counts {
+    size_t states[ACHIEVED_STATES];
+    size_t relations[RELATION_COUNT][RELATION_COUNT + 1];
+};
+
+static void count_achieved(const struct snapshot *s, const struct node *node,
+                           struct achieved_book *book,
+                           struct achieved_counts *counts)
+{
+    cleanup_with(achieved_report) struct achieved_report *report =
+        achieved_book_get(book, node->name);
+    for (size_t i = 0; i < node->n_allocations; i++) {
+        const struct allocation *a = node->allocations[i];
+        struct achieved x;
+        if (a->held)
+            continue;
+        achieved_judge(s, a, report, &x, NULL);
+        counts->states[x.state]++;
+        if (achieved_counts(a))
+            counts->relations[a->relation][x.relation]++;
+    }
+}
+
+static void set_achieved(struct metrics *m, const struct snapshot *s,
+                         struct achieved_book *book)
+{
+    struct achieved_counts counts = {0};
+    for (size_t i = 0; i < s->n_nodes; i++)
+        count_achieved(s, snapshot_node(s, i), book, &counts);
+    for (unsigned i = 0; i < ACHIEVED_STATES; i++) {
+        const char *state = achieved_state_name((enum achieved_state)i);
+        metrics_set(m, APP_ACHIEVED, &state, (int64_t)counts.states[i]);
+    }
+    for (unsigned p = 0; p < RELATION_COUNT; p++)
+        for (unsigned r = 0; r <= RELATION_COUNT; r++) {
+            const struct achieved x = {.relation = (enum relation)r};
+            const char *labels[] = {relation_name((enum relation)p),
+                                    achieved_word(&x)};
+            metrics_set(m, APP_ALIGNMENT, labels,
+                        (int64_t)counts.relations[p][r]);
+        }
+}
+
+void fleet_gauges_set(struct metrics *m, const struct snapshot *s,
+                      struct achieved_book *book)
+{
+    set_nodes(m, s);
+    set_achieved(m, s, book);
+    metrics_set(m, APP_ALLOCATIONS, NULL,
+                (int64_t)alloc_index_size(s->allocations));
+    metrics_set(m, APP_SNAPSHOT, NULL, (int64_t)s->number);
+}
+
+/* --- beyond the table ------------------------------------------------------- */
+
+#define GAUGE(name, help, ...)    \
+    {                             \
+        name, help, METRIC_GAUGE, \
+        {                         \
+            __VA_ARGS__           \
+        }                         \
+    }
+
+static const struct metric_family relations =
+    GAUGE("biga_allocation_relations",
+          "Bound pods by the relation of their cards to GPU or NUMA node.",
+          "relation");
+static const struct metric_family leaf_cards =
+    GAUGE("biga_leaf_cards",
+          "Cards below a leaf switch, by whether a pair is on them.", "leaf",
+          "state");
+static const struct metric_family leaf_cores =
+    GAUGE("biga_leaf_card_cores",
+          "Cores of cards below a leaf switch that are free.", "leaf");
+static const struct metric_family quota_used =
+    GAUGE("biga_quota_used", "What a namespace with a quota has.", "namespace",
+          "resource");
+static const struct metric_family quota_limit =
+    GAUGE("biga_quota_limit", "What the quota of a namespace allows.",
+          "namespace", "resource");
+
+static void write_relations(const struct snapshot *s, struct str *out)
+{
+    size_t counts[RELATION_COUNT] = {0};
+    for (size_t i = 0; i < s->n_nodes; i++) {
+        const struct node *node = snapshot_node(s, i);
+        for (size_t k = 0; k < node->n_allocations; k++)
+            if (!node->allocations[k]->held && node->allocations[k]->n_cards)
+                counts[node->allocations[k]->relation]++;
+    }
+    metrics_write_head(&relations, out);
+    for (unsigned r = 0; r < RELATION_COUNT; r++) {
+        const char *name = relation_name((enum relation)r);
+        metrics_write_sample(&relations, &name, (int64_t)counts[r], out);
+    }
+}
+
+struct leaf {
+    int64_t cards, idle, cores;
+};
+
+static void add_node(const struct node *node, struct leaf *leaf)
+{
+    size_t first, n = view_count(node, DEVICE_CARD, &first);
+    leaf->cards += (int64_t)n;
+    for (size_t k = 0; k < n; k++) {
+        enum card_state state = card_state(node, k);
+        leaf->idle += state == CARD_IDLE;
+        if (state == CARD_IDLE || state == CARD_USED)
+            leaf->cores += node->state.free_cores[k];
+    }
+}
+
+/* One per domain of tier 0, at its number, for the caller to free. */
+static struct leaf *count_leaves(const struct snapshot *s)
+{
+    struct leaf *leaves = xcalloc(fabric_n_domains(s->fabric) + 1,
+                                  sizeof *leaves);
+    for (size_t i = 0; i < s->n_nodes; i++)
+        if (snapshot_leaf(s, i) >= 0)
+            add_node(snapshot_node(s, i), &leaves[snapshot_leaf(s, i)]);
+    return leaves;
+}
+
+static void write_leaves(const struct snapshot *s, struct str *out)
+{
+    cleanup_free struct leaf *leaves = count_leaves(s);
+    size_t n = fabric_n_domains(s->fabric), shown = 0;
+    cleanup_str struct str cores = STR_INIT(STR_MAX_DEFAULT);
+    metrics_write_head(&leaf_cards, out);
+    metrics_write_head(&leaf_cores, &cores);
+    for (size_t i = 0; i < n && shown < FLEET_GAUGES_LEAVES_MAX; i++) {
+        const struct fabric_domain *d = fabric_domain(s->fabric, (int32_t)i);
+        if (d->tier)
+            continue;
+        shown++;
+        metrics_write_sample(&leaf_cards, (const char *[]){d->name, "idle"},
+                             leaves[i].idle, out);
+        metrics_write_sample(&leaf_cards, (const char *[]){d->name, "other"},
+                             leaves[i].cards - leaves[i].idle, out);
+        metrics_write_sample(&leaf_cores, &d->name, leaves[i].cores, &cores);
+    }
+    str_add_n(out, cores.data, cores.size);
+}
+
+struct amount {
+    const char *resource;
+    uint64_t used, limit;
+};
+
+static void write_quotas(const struct snapshot *s, struct str *out)
+{
+    const struct policy *p = s->policy;
+    cleanup_str struct str limits = STR_INIT(STR_MAX_DEFAULT);
+    metrics_write_head(&quota_used, out);
+    metrics_write_head(&quota_limit, &limits);
+    for (size_t i = 0; p && i < p->n_quotas; i++) {
+        const struct policy_quota *q = &p->quotas[i];
+        struct namespace_use use;
+        snapshot_quota_use(s, q->namespace, &use);
+        const struct amount amounts[] = {
+            {"cards", use.cards, q->cards},
+            {"card-cores", use.cores, q->cores},
+            {"card-memory-mib", use.memory_mib, q->memory_mib}};
+        for (size_t k = 0; k < ARRAY_LEN(amounts); k++) {
+            const char *labels[] = {q->namespace, amounts[k].resource};
+            metrics_write_sample(&quota_used, labels, (int64_t)amounts[k].used,
+                                 out);
+            if (amounts[k].limit != POLICY_UNLIMITED)
+                metrics_write_sample(&quota_limit, labels,
+                                     (int64_t)amounts[k].limit, &limits);
+        }
+    }
+    str_add_n(out, limits.data, limits.size);
+}
+
+void fleet_gauges_write(const struct snapshot *s, struct str *out)
+{
+    write_relations(s, out);
+    write_leaves(s, out);
+    write_quotas(s, out);
+}

@@ -1,0 +1,22 @@
+/* fleet_gauges - what the fleet has at the moment, as metrics: counted anew
+ * from a snapshot for whoever asks for /metrics. */
+#ifndef BIGA_EXTENDER_GAUGE_FLEET_GAUGES_H
+#define BIGA_EXTENDER_GAUGE_FLEET_GAUGES_H
+
+#include "extender/achieved/achieved_book.h"
+#include "extender/state/snapshot.h"
+#include "lib/base/str.h"
+#include "lib/io/metrics.h"
+
+enum { FLEET_GAUGES_LEAVES_MAX = 4096 }; /* with series of their own */
+
+/* Into the table of the extender's metrics (app_metrics.h): nodes by status,
+ * cards by state, allocations, what pods have beside what was promised. */
+void fleet_gauges_set(struct metrics *m, const struct snapshot *s,
+                      struct achieved_book *book);
+
+/* Append families that are in no table: allocations by relation, what is free
+ * below each leaf switch, and what namespaces have of their quotas. */
+void fleet_gauges_write(const struct snapshot *s, struct str *out);
+
+#endif
