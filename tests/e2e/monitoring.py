@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""What deploy/ has for Prometheus and Grafana, held against a real Prometheus
+and the extender at $BIGA_SERVER.  TAP lines."""
+import contextlib
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+import urllib.request
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+FOLDER = os.path.join(ROOT, "deploy/kustomize/components/monitoring")
+TESTS = os.path.join(ROOT, "tests/e2e/alerts.yaml")
+HANGS = 300
+SERVER = os.environ["BIGA_SERVER"]
+
+
+class Tap:
+    n = 0
+
+    def ok(self, faults, name):
+        self.n += 1
+        print(f"{'not ok' if faults else 'ok'} {self.n} - {name}", flush=True)
+        for line in faults:
+            print(f"# {line}")
+
+
+def get(url):
+    with urllib.request.urlopen(url, timeout=HANGS) as answer:
+        return answer.read().decode()
+
+
+def promtool(*args, text=None):
+    """The lines that it said, when it found something."""
+    got = subprocess.run(["promtool", *args], input=text, text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         check=False)
+    return got.stdout.splitlines() if got.returncode else []
+
+
+def rules():
+    """The file of rules in the PrometheusRule."""
+    with open(os.path.join(FOLDER, "prometheusrule.yaml"),
+              encoding="utf-8") as f:
+        lines = f.read().split("\nspec:\n")[1].splitlines()
+    return "\n".join(line[2:] for line in lines) + "\n"
+
+
+def queries():
+    """Of the dashboard: its panel, its query."""
+    with open(os.path.join(FOLDER, "dashboard.json"), encoding="utf-8") as f:
+        board = json.load(f)
+    for panel in board["panels"]:
+        for target in panel.get("targets", []):
+            yield panel["title"], target["expr"]
+
+
+def dashboard_faults():
+    """What Grafana would not show as it is meant."""
+    with open(os.path.join(FOLDER, "dashboard.json"), encoding="utf-8") as f:
+        board = json.load(f)
+    ids = [p["id"] for p in board["panels"]]
+    if len(set(ids)) != len(ids):
+        yield "two panels have one id"
+    taken = {}
+    for p in board["panels"]:
+        at = p["gridPos"]
+        if at["x"] + at["w"] > 24:
+            yield f"{p['title']}: is wider than the page"
+        for x in range(at["x"], at["x"] + at["w"]):
+            for y in range(at["y"], at["y"] + at["h"]):
+                if (x, y) in taken:
+                    yield f"{p['title']}: lies on {taken[x, y]}"
+                    return
+                taken[x, y] = p["title"]
+        if p["type"] != "row" and not p.get("targets"):
+            yield f"{p['title']}: has no query"
+    for name in ("title", "uid", "schemaVersion", "templating"):
+        if not board.get(name):
+            yield f"there is no {name}"
+
+
+def known_metrics(text):
+    """Names of samples that the program can write."""
+    names = set()
+    for name, kind in re.findall(r"^# TYPE (\S+) (\S+)$", text, re.M):
+        names |= {name + s for s in ("_bucket", "_sum", "_count")} \
+            if kind == "histogram" else {name}
+    return names
+
+
+def named(query):
+    text = re.sub(r'"[^"]*"', "", query)
+    return set(re.findall(r"\b(?:biga|process)_[a-z_]+", text))
+
+
+@contextlib.contextmanager
+def prometheus(folder):
+    """One that scrapes the extender each second; its address."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        at = f"127.0.0.1:{s.getsockname()[1]}"
+    host = urllib.parse.urlsplit(SERVER).netloc
+    with open(os.path.join(folder, "prometheus.yml"), "w",
+              encoding="utf-8") as f:
+        f.write("global: {scrape_interval: 1s, evaluation_interval: 1s}\n"
+                "rule_files: [rules.yml]\n"
+                "scrape_configs: [{job_name: biga, static_configs: "
+                f"[{{targets: ['{host}']}}]}}]\n")
+    with open(os.path.join(folder, "log"), "w", encoding="utf-8") as log:
+        process = subprocess.Popen(
+            ["prometheus", f"--config.file={folder}/prometheus.yml",
+             f"--storage.tsdb.path={folder}/data",
+             f"--web.listen-address={at}"], stdout=log, stderr=log)
+        try:
+            yield f"http://{at}"
+        finally:
+            process.kill()
+            process.wait()
+
+
+def ask(base, path, **query):
+    text = get(f"{base}/api/v1/{path}?{urllib.parse.urlencode(query)}")
+    return json.loads(text)["data"]
+
+
+def until(true, what):
+    limit = time.monotonic() + HANGS
+    while time.monotonic() < limit:
+        try:
+            if true():
+                return
+        except OSError:
+            pass
+        time.sleep(0.1)
+    sys.exit(f"Bail out! hung until {what}")
+
+
+def against_prometheus(tap, folder, known):
+    with prometheus(folder) as base:
+        until(lambda: ask(base, "query", query="up == 1")["result"],
+              "the extender was scraped")
+        faults = []
+        for title, query in queries():
+            faults += [f"{title}: no metric {name}"
+                       for name in sorted(named(query) - known)]
+            try:
+                ask(base, "query", query=query)
+            except OSError as error:
+                faults.append(f"{title}: {query}: {error}")
+        tap.ok(faults, "each query of the dashboard is answered")
+        shown = [q for _, q in queries() if ask(base, "query", query=q)
+                 ["result"]]
+        tap.ok([] if len(shown) > 10 else [f"only {shown}"],
+               f"{len(shown)} of {len(list(queries()))} have something to "
+               "show of a demo")
+
+        def judged():
+            groups = ask(base, "rules")["groups"]
+            return [r for g in groups for r in g["rules"]
+                    if r["health"] != "unknown"]
+        until(judged, "rules were evaluated")
+        tap.ok([f"{r['name']}: {r.get('lastError')}" for r in judged()
+                if r["health"] != "ok"], "each alert is evaluated")
+
+
+def main():
+    tap = Tap()
+    text = get(SERVER + "/metrics")
+    known = known_metrics(text)
+    tap.ok(promtool("check", "metrics", text=text), "promtool check metrics")
+    tap.ok(list(dashboard_faults()), "the dashboard is whole")
+    alerts = set(re.findall(r"alert: (\w+)", rules()))
+    with open(TESTS, encoding="utf-8") as f:
+        tested = set(re.findall(r'alertname="(\w+)"', f.read()))
+    tap.ok(sorted(alerts ^ tested), "each alert has a test")
+    tap.ok(sorted(set().union(*map(named, re.findall(
+        r"expr: (?:>-\n)?((?:.*\n)+?) +(?:for|labels):", rules()))) - known),
+        "each metric of an alert is there")
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "rules.yml"), "w",
+                  encoding="utf-8") as f:
+            f.write(rules())
+        with open(TESTS, encoding="utf-8") as f, \
+                open(os.path.join(folder, "tests.yml"), "w",
+                     encoding="utf-8") as to:
+            to.write("rule_files: [rules.yml]\n" + f.read())
+        tap.ok(promtool("check", "rules", f"{folder}/rules.yml"),
+               "promtool check rules")
+        tap.ok(promtool("test", "rules", f"{folder}/tests.yml"),
+               "alerts come when they have to, and not before")
+        against_prometheus(tap, folder, known)
+
+
+main()
