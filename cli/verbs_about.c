@@ -35,12 +35,21 @@ const struct verb_about verbs_about[] = {
                  "biga cards -l state=idle --sort-by cores  # what is free\n"
                  "biga cards -l 'health notin (ready)' -o name",
      .see = "nodes card allocations"},
+    {.name = "top",
+     .group = GROUP_LOOK,
+     .brief = "cores and memory: used of what was given",
+     .kind = "",
+     .takes = "",
+     .examples = "biga top cards host1\n"
+                 "biga top pods",
+     .see = "nodes ps"},
     {.name = "topo",
      .group = GROUP_LOOK,
-     .brief = "a node as a tree of its devices",
+     .brief = "a node's devices, and who has which",
      .kind = "node",
      .takes = "node",
-     .examples = "biga topo host1",
+     .examples = "biga topo host1\n"
+                 "biga topo host1 --svg >host1.svg",
      .see = "matrix node"},
     {.name = "matrix",
      .group = GROUP_LOOK,
@@ -175,6 +184,20 @@ const struct verb_about verbs_about[] = {
                  "biga wait pod/ring-0 pod/ring-1 --for=ready\n"
                  "biga wait jobs -l state=Running --for=done",
      .see = "jobs ps run delete"},
+    {.name = "drain",
+     .group = GROUP_ACT,
+     .brief = "have a card or node take no new pod",
+     .kind = "",
+     .takes = "card",
+     .examples = "biga drain host1/0000:17:00.0 --reason 'new firmware'\n"
+                 "biga drain host1 --reason 'to be moved' --evict",
+     .see = "undrain cards"},
+    {.name = "undrain",
+     .group = GROUP_ACT,
+     .kind = "",
+     .takes = "card",
+     .examples = "biga undrain host1/0000:17:00.0",
+     .see = "drain cards"},
     {.name = "release",
      .group = GROUP_ACT,
      .kind = "",
@@ -211,18 +234,20 @@ const struct verb_about verbs_about[] = {
      .brief = "what a pod, or a job's pods, write",
      .kind = "",
      .takes = "pod",
-     .examples = "biga logs -f ring-0-xpu             # until it ends\n"
-                 "biga logs --tail 20 --since 5m ring-0\n"
-                 "biga logs -f job/ring               # each line with its pod\n"
-                 "biga logs -l role=xpu               # of all that have it",
+     .examples =
+         "biga logs -f ring-0-xpu             # until it ends\n"
+         "biga logs --tail 20 --since 5m ring-0\n"
+         "biga logs -f job/ring               # each line with its pod\n"
+         "biga logs -l role=xpu               # of all that have it",
      .see = "exec ps"},
     {.name = "exec",
      .group = GROUP_JOBS,
      .brief = "a command in a pod",
      .kind = "",
      .takes = "pod",
-     .examples = "biga exec ring-0-xpu -- ip addr\n"
-                 "biga exec -it ring-0 -- sh          # a shell on this terminal",
+     .examples =
+         "biga exec ring-0-xpu -- ip addr\n"
+         "biga exec -it ring-0 -- sh          # a shell on this terminal",
      .see = "attach logs rsh"},
     {.name = "attach",
      .group = GROUP_JOBS,

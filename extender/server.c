@@ -378,11 +378,6 @@ static int start_history(struct server *s, const struct server_config *config,
     return history_start(&c, &s->app.history, err);
 }
 
-static uint64_t version_now(void *ctx)
-{
-    return query_version(ctx);
-}
-
 int server_start(const struct server_config *config, struct server **ret,
                  struct error *err)
 {

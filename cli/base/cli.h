@@ -36,7 +36,6 @@ struct cli_settings {
     bool follow;
     int64_t limit_bytes, exec_timeout;
     int64_t tail; /* -1: all */
-    const char *since;
     bool previous, timestamps;
     bool interactive, tty;
     const char *address;
@@ -45,7 +44,6 @@ struct cli_settings {
     const char *wait_for;
     bool wait, rm;
     bool force;
-    const char *reason;
     bool evict;
     int64_t hosts, pairs;
     const char *scheduler_listen, *publish_listen, *read_listen;

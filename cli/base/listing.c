@@ -67,11 +67,11 @@ int listing_choose(struct cli *c, cJSON *list)
     return 0;
 }
 
-int listing_choose(struct cli *c, cJSON *answer)
+int listing_choose_items(struct cli *c, cJSON *answer)
 {
     cJSON *list = cJSON_GetObjectItemCaseSensitive(answer, "items");
     return cJSON_IsArray(list)
-               ? choose(c, list)
+               ? listing_choose(c, list)
                : cli_fail("the server's answer has no list \"items\"");
 }
 

@@ -21,8 +21,8 @@ static bool parse_ago(const char *text, int64_t now_ms, int64_t *ret_ms)
         int64_t ms;
     } units[] = {{'s', 1000}, {'m', 60000}, {'h', 3600000}, {'d', 86400000}};
     int64_t n = 0;
-    const char *p = text + 1;
-    if (*text != '-' || !isdigit((unsigned char)*p))
+    const char *p = text + (*text == '-');
+    if (!isdigit((unsigned char)*p))
         return false;
     for (; isdigit((unsigned char)*p); p++) {
         if (p - text > DIGITS_MAX)

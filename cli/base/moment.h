@@ -3,7 +3,7 @@
  *   2026-11-01T14:05:07Z   RFC 3339, with any offset
  *   2026-11-01 14:05[:07]  on this computer's clock
  *   14:05[:07]             the last time that it was that
- *   -90s -10m -2h -3d      before now
+ *   -90s -10m -2h -3d      before now; without the minus, too
  *   now */
 #ifndef BIGA_CLI_BASE_MOMENT_H
 #define BIGA_CLI_BASE_MOMENT_H

@@ -97,18 +97,26 @@ static int too_long(struct error *err)
     return error_set(err, ETIMEDOUT, "nothing came for %d s", OPEN_MS / 1000);
 }
 
+static int dial_at(struct pod_stream *s, size_t address, int64_t until_ms,
+                   struct error *err)
+{
+    int r = stream_conn_dial(&s->conn, &s->plan->to[address]);
+    while (r == 0 && (r = stream_conn_dialled(&s->conn)) == -EAGAIN)
+        r = wait_for(s, until_ms) ? 0 : -ETIMEDOUT;
+    if (r == 0)
+        return 0;
+    stream_conn_fini(&s->conn);
+    stream_conn_init(&s->conn, -1);
+    return error_errno(err, -r, "connect");
+}
+
 static int dial(struct pod_stream *s, int64_t until_ms, struct error *err)
 {
-    int r = stream_conn_dial(&s->conn, &s->plan->to);
-    if (r < 0)
-        return error_errno(err, -r, "connect");
-    while ((r = stream_conn_dialled(&s->conn)) == -EAGAIN)
-        if (!wait_for(s, until_ms))
-            return too_long(err);
-    if (r < 0)
-        return error_errno(err, -r, "connect");
-    if (!s->plan->creds)
-        return 0;
+    int r = -EHOSTUNREACH;
+    for (size_t i = 0; r < 0 && i < s->plan->n_to; i++)
+        r = dial_at(s, i, until_ms, err);
+    if (r < 0 || !s->plan->creds)
+        return r;
     r = stream_conn_tls(&s->conn, s->plan->creds, err);
     while (r == 0 && (r = stream_conn_shake(&s->conn, err)) == -EAGAIN)
         r = wait_for(s, until_ms) ? 0 : too_long(err);

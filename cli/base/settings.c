@@ -47,12 +47,13 @@ static const struct conf_setting settings[] = {
          "Lists are in the order of this column, or of this path in the JSON "
          "of each, as .cards.idle.",
          .otherwise = "", .metavar = "COLUMN"),
-    TEXT("namespace", namespace,
-         "allocations, attach, card, cp, delete, events, exec, history, job, "
-         "jobs, logs, pods, port-forward, ps, release, rsh, run, wait, why: the "
-         "namespace of a NAME without one, otherwise \"default\"; lists show "
-         "only this namespace. run: -n N is how many pairs.",
-         .letter = 'n', .otherwise = "", .metavar = "NAMESPACE"),
+    TEXT(
+        "namespace", namespace,
+        "allocations, attach, card, cp, delete, events, exec, history, job, "
+        "jobs, logs, pods, port-forward, ps, release, rsh, run, wait, why: the "
+        "namespace of a NAME without one, otherwise \"default\"; lists show "
+        "only this namespace. run: -n N is how many pairs.",
+        .letter = 'n', .otherwise = "", .metavar = "NAMESPACE"),
     FLAG("all-namespaces", all_namespaces,
          "Lists show all namespaces, whatever BIGA_NAMESPACE says.",
          .letter = 'A'),
@@ -64,12 +65,16 @@ static const struct conf_setting settings[] = {
          "history: the moment that is asked for: 14:05, -2h, -3d, \"2026-11-01 "
          "14:05\" or 2026-11-01T14:05:07Z. Default: now.",
          .otherwise = "", .metavar = "TIME"),
-    TEXT("since", since, "events: only what happened from then on.",
+    TEXT("since", since,
+         "events, logs: only what happened, or was written, from then on: 5m "
+         "ago, 14:05, or as --at.",
          .otherwise = "", .metavar = "TIME"),
     TEXT("until", until, "events: only what happened until then.",
          .otherwise = "", .metavar = "TIME"),
-    TEXT("reason", reason, "events: only those with this REASON.",
-         .otherwise = "", .metavar = "REASON"),
+    TEXT("reason", reason,
+         "drain: why, for those who wonder later. events: only those with this "
+         "REASON.",
+         .otherwise = "", .metavar = "TEXT"),
     INT("limit", limit, "events: the newest N of them.", .otherwise = "100",
         .min = 1, .max = 1000, .metavar = "N"),
     FLAG("applied", applied,
@@ -93,8 +98,6 @@ static const struct conf_setting settings[] = {
     FLAG("dot", dot, "fabric: print it as a graph for Graphviz."),
     FLAG("svg", svg,
          "fabric, topo, job: print it as a drawing (SVG), for a browser."),
-    TEXT("reason", reason, "drain: why, for those who wonder later.",
-         .metavar = "TEXT"),
     FLAG("evict", evict,
          "drain: the pods that are there are to end, too; in a cluster by the "
          "Eviction API, as far as disruption budgets let them."),
@@ -126,10 +129,6 @@ static const struct conf_setting settings[] = {
         .min = 1, .max = 300, .metavar = "SECONDS"),
     INT("tail", tail, "logs: only so many lines at the end; -1: all.",
         .otherwise = "-1", .min = -1, .max = 100000000, .metavar = "N"),
-    TEXT("since", since,
-         "logs: only what was written since: 90s, 5m, 2h, 1d ago, or a moment "
-         "as 2026-01-02T15:04:05Z.",
-         .otherwise = "", .metavar = "TIME"),
     FLAG("previous", previous,
          "logs: of the container that was there before it was started again.",
          .letter = 'p'),

@@ -1,11 +1,11 @@
 /* biga logs, by way of the extender. */
-#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/base/listing.h"
+#include "cli/base/moment.h"
 #include "cli/base/put.h"
 #include "cli/base/say.h"
 #include "cli/verb/far.h"
@@ -16,41 +16,13 @@
 DEFINE_CLEANUP(http_client, struct http_client *, http_client_destroy)
 
 enum {
+    CONNECT_MS = 10000,
     PATH_BYTES = 4096,
     FOLLOWED_MAX = 256, /* pods at once */
     LINE_MAX_BYTES = 64 << 10,
-    SINCE_MAX_S = 366 * 86400,
 };
 
 /* --- what is asked ------------------------------------------------------------ */
-
-/* "90s", "5m", "2h", "1d" as seconds, or a moment as RFC 3339 has it. */
-static int add_since(const char *text, struct str *path)
-{
-    static const struct {
-        char letter;
-        int64_t seconds;
-    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
-    char *end = NULL;
-    if (!*text)
-        return 0;
-    if (strchr(text, 'T')) {
-        cli_add_query(path, "sinceTime", text);
-        return 0;
-    }
-    errno = 0;
-    long long n = strtoll(text, &end, 10);
-    for (size_t i = 0; i < ARRAY_LEN(units); i++)
-        if (errno == 0 && end != text && n > 0 && *end == units[i].letter &&
-            end[1] == '\0' && n <= SINCE_MAX_S / units[i].seconds) {
-            str_addf(path, "&sinceSeconds=%lld", n * units[i].seconds);
-            return 0;
-        }
-    return cli_usage("--since: \"%s\": must be a time such as 90s, 5m, 2h, 1d "
-                     "(up to a year), or a moment such as "
-                     "2026-01-02T15:04:05Z",
-                     text);
-}
 
 static int make_path(const struct cli *c, const char *pod, struct str *path)
 {
@@ -63,7 +35,7 @@ static int make_path(const struct cli *c, const char *pod, struct str *path)
         str_add(path, "&previous=true");
     if (c->set.timestamps)
         str_add(path, "&timestamps=true");
-    return add_since(c->set.since, path);
+    return moment_add_query(path, "sinceTime", "--since", c->set.since);
 }
 
 /* --- what comes ---------------------------------------------------------------- */
@@ -140,13 +112,13 @@ static int fetch(struct log *l)
     int rc = make_path(l->c, l->pod, &path);
     if (rc)
         return rc;
-    if (cli_connect(l->c, &http, &err))
+    if (cli_connect(l->c, CONNECT_MS, NULL, &http, &err))
         return cli_usage("%s", err.text);
+    const struct http_follow follow = {.take = take, .ctx = l};
     const struct http_request request = {.method = "GET",
                                          .path = str_text(&path),
                                          .accept = "text/plain",
-                                         .take = take,
-                                         .ctx = l};
+                                         .follow = &follow};
     rc = http_send(http, &request, &answer, &err);
     if (l->failure.code)
         rc = cli_fail("%s", l->failure.text);

@@ -248,7 +248,7 @@ static int choose_by_selector(struct cli *c, struct chosen *s, bool job)
     cli_add_query(&path, "namespace", cli_namespace(c));
     int rc = cli_get_known(c, str_text(&path), &json);
     if (rc == 0)
-        rc = listing_choose(c, json);
+        rc = listing_choose_items(c, json);
     cJSON_ArrayForEach(x, json_list(json, "items"))
     {
         cleanup_free char *name = xasprintf("%s/%s", json_text(x, "namespace"),

@@ -7,7 +7,7 @@
 #include "lib/base/mem.h"
 #include "lib/http/httpd_private.h"
 
-enum { HEAD_MAX = HEADERS_MAX * (HEADER_VALUE_MAX + 64) + 256 };
+enum { HEAD_MAX = 64 << 10 };
 
 struct httpd_upgraded {
     struct stream_link link;

@@ -116,8 +116,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log(self, query):
         lines = LOG[-int(query.get("tailLines", ["99"])[0]):]
         text = "".join(line + "\n" for line in lines)
-        if "sinceSeconds" in query:
-            text += f"since {query['sinceSeconds'][0]}\n"
+        if "sinceTime" in query:
+            text += f"since {query['sinceTime'][0]}\n"
         self.send_response(200)
         self.send_header("Content-Type", "text/plain")
         self.send_header("Connection", "close")
