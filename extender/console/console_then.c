@@ -6,7 +6,7 @@
 
 #include "extender/console/html.h"
 #include "lib/base/mem.h"
-#include "lib/base/rfc3339.h"
+#include "lib/io/rfc3339.h"
 
 enum { EVENTS_SHOWN = 20 };
 
