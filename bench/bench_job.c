@@ -12,8 +12,8 @@
 
 #include "extender/judge/job.h"
 #include "extender/serve/routes_scheduler.h"
-#include "extender/serve/scratch.h"
 #include "extender/state/draft.h"
+#include "extender/wire/scratch.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "tests/lib/sim/benchhost.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/demo/demo.h"
+#include "cli/pod/pod_verbs.h"
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 #include "lib/base/nearest_word.h"

@@ -8,8 +8,8 @@
 
 #include "cli/base/host_socket.h"
 #include "cli/base/say.h"
-#include "cli/verb/far.h"
-#include "cli/verb/log_clean.h"
+#include "cli/pod/far.h"
+#include "cli/pod/log_clean.h"
 #include "cli/verb/logs.h"
 #include "cli/verb/verb.h"
 #include "lib/base/base64.h"

@@ -51,8 +51,5 @@ verb_f verb_wait;                                         /* wait.c */
 verb_f verb_replay;                                       /* replay.c */
 verb_f verb_card, verb_pods;                              /* host_pods.c */
 verb_f verb_logs, verb_exec, verb_attach;                 /* logs.c */
-verb_f verb_port_forward;                                 /* forward.c */
-verb_f verb_cp;                                           /* cp.c */
-verb_f verb_rsh;                                          /* rsh.c */
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "extender/pods/used_book.h"
+#include "extender/achieved/used_book.h"
 #include "extender/serve/app.h"
 #include "extender/serve/page.h"
 #include "extender/serve/query.h"

@@ -7,12 +7,12 @@
 #include <stdint.h>
 
 #include "extender/achieved/achieved_book.h"
+#include "extender/achieved/used_book.h"
 #include "extender/admit/listener.h"
 #include "extender/app/app_metrics.h"
 #include "extender/history/history.h"
 #include "extender/keep/writer.h"
 #include "extender/pods/pod_source.h"
-#include "extender/pods/used_book.h"
 #include "lib/http/httpd.h"
 #include "model/pod/demand.h"
 
@@ -28,13 +28,13 @@ struct app {
     struct fabric_files *fabric;     /* the same */
     struct pod_source source;        /* of pods */
     struct achieved_book *achieved;  /* what nodes say that pods have */
-    struct used_book *used;          /* what they use of it; NULL: nobody says */
-    struct relay *relay;             /* of streams; NULL: in a cluster */
-    struct history *history;         /* NULL: none is kept */
-    struct changes *changes;         /* told to clients; NULL: to none */
-    struct tls *tls;                 /* NULL: plain HTTP */
-    uint64_t instance; /* another one after each start; in ETags */
-    atomic_bool ready; /* the first snapshot is up; /readyz */
+    struct used_book *used;  /* what they use of it; NULL: nobody says */
+    struct relay *relay;     /* of streams; NULL: in a cluster */
+    struct history *history; /* NULL: none is kept */
+    struct changes *changes; /* told to clients; NULL: to none */
+    struct tls *tls;         /* NULL: plain HTTP */
+    uint64_t instance;       /* another one after each start; in ETags */
+    atomic_bool ready;       /* the first snapshot is up; /readyz */
 };
 
 #endif

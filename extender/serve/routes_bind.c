@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "extender/pods/pending_demands.h"
-#include "extender/serve/wire.h"
+#include "extender/wire/wire.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
+#include "extender/app/changes.h"
 #include "extender/serve/app.h"
-#include "extender/serve/changes.h"
 #include "extender/serve/page.h"
 #include "extender/serve/query.h"
 #include "extender/serve/routes_drawing.h"

@@ -9,8 +9,8 @@
 #include "extender/judge/victims.h"
 #include "extender/pods/pending_demands.h"
 #include "extender/serve/routes_private.h"
-#include "extender/serve/scratch.h"
-#include "extender/serve/wire.h"
+#include "extender/wire/scratch.h"
+#include "extender/wire/wire.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 

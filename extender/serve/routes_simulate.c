@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "extender/jobs/pod_documents.h"
 #include "extender/judge/alignment.h"
 #include "extender/judge/why.h"
 #include "extender/pods/applied_status.h"
-#include "extender/pods/pod_documents.h"
 #include "extender/serve/app.h"
 #include "extender/serve/routes_private.h"
 #include "extender/serve/routes_scheduler.h"

@@ -64,16 +64,16 @@ void job_view_fini(struct job_view *v);
  * held.  At most JOB_RANGES_MAX ranges, then "…". */
 void job_view_add_missing(const struct job_view *v, struct str *out);
 void job_view_add_held(const struct job_view *v, struct str *out);
-/* It has ended. */
-bool job_view_is_over(const struct job_view *v);
-/* One line: what it waits for or ended with; "" nothing. */
-const char *job_view_reason(const struct job_view *v);
 /* The same of ascending ranks, range by range; `out` and zeroes at first. */
 struct job_ranges {
     struct str *out;
     size_t n;
 };
 void job_ranges_add(struct job_ranges *r, int64_t first, int64_t last);
+/* It has ended. */
+bool job_view_is_over(const struct job_view *v);
+/* One line: what it waits for or ended with; "" nothing. */
+const char *job_view_reason(const struct job_view *v);
 /* Every pair is bound. */
 bool job_view_is_whole(const struct job_view *v);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/serve/wire.h"
+#include "extender/wire/wire.h"
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
 

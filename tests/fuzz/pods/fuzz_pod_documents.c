@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/pods/pod_documents.h"
+#include "extender/jobs/pod_documents.h"
 #include "lib/base/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

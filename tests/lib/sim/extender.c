@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "extender/pods/pending_demands.h"
-#include "extender/serve/scratch.h"
+#include "extender/wire/scratch.h"
 #include "tests/lib/sim/simstate.h"
 
 void test_extender_start(struct test_extender *x,

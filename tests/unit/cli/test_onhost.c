@@ -1,6 +1,6 @@
 /* biga card, pods, logs and exec, against the socket with an actuator that has
  * no cards. */
-#include "cli/verb/log_clean.h"
+#include "cli/pod/log_clean.h"
 
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>

@@ -1,4 +1,4 @@
-#include "cli/verb/rsh.h"
+#include "cli/pod/rsh.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

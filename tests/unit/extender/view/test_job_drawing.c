@@ -54,7 +54,8 @@ static void draw(enum drawing_form form)
     size_t n;
     cleanup_free const struct allocation **members =
         alloc_index_find_job(s->allocations, "ns", "ring", &n);
-    job_view_init(&v, s, NULL, members, n);
+    const struct job_parts parts = {.members = members, .n = n};
+    job_view_init(&v, s, NULL, &parts);
     str_reset(&out);
     job_drawing_write(&v, form, &out);
     job_view_fini(&v);

@@ -1,4 +1,4 @@
-#include "extender/serve/scratch.h"
+#include "extender/wire/scratch.h"
 
 #include <pthread.h>
 #include <stdlib.h>

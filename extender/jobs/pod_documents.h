@@ -2,8 +2,8 @@
  * one after the other, Lists, Jobs (job_object.h) and PodTemplates as buddies,
  * of a cluster or for an extender without one.  Other kinds are passed over.
  * Pure. */
-#ifndef BIGA_EXTENDER_PODS_POD_DOCUMENTS_H
-#define BIGA_EXTENDER_PODS_POD_DOCUMENTS_H
+#ifndef BIGA_EXTENDER_JOBS_POD_DOCUMENTS_H
+#define BIGA_EXTENDER_JOBS_POD_DOCUMENTS_H
 
 #include "lib/base/str.h"
 #include "model/pod/demand.h"

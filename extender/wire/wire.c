@@ -1,4 +1,4 @@
-#include "extender/serve/wire.h"
+#include "extender/wire/wire.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "cli/base/say.h"
-#include "cli/verb/far.h"
-#include "cli/verb/verb.h"
+#include "cli/pod/far.h"
+#include "cli/pod/pod_verbs.h"
 #include "lib/base/mem.h"
 #include "lib/io/tree.h"
 

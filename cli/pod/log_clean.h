@@ -1,6 +1,6 @@
 /* log_clean - what a terminal may be shown of what pods write. */
-#ifndef BIGA_CLI_VERB_LOG_CLEAN_H
-#define BIGA_CLI_VERB_LOG_CLEAN_H
+#ifndef BIGA_CLI_POD_LOG_CLEAN_H
+#define BIGA_CLI_POD_LOG_CLEAN_H
 
 #include <stddef.h>
 

@@ -4,8 +4,8 @@
  * Requests are scanned in place, strictly and without a DOM: names and nodes
  * are borrowed from the request's bytes.  Keys of the extender's own types are
  * read case-insensitively, as Go does, and written in PascalCase. */
-#ifndef BIGA_EXTENDER_SERVE_WIRE_H
-#define BIGA_EXTENDER_SERVE_WIRE_H
+#ifndef BIGA_EXTENDER_WIRE_WIRE_H
+#define BIGA_EXTENDER_WIRE_WIRE_H
 
 #include <stdbool.h>
 #include <stddef.h>

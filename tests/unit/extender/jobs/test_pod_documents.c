@@ -1,4 +1,4 @@
-#include "extender/pods/pod_documents.h"
+#include "extender/jobs/pod_documents.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* far - pods wherever they are, by way of the extender: their logs, commands in
  * them, their ports, files from and to them. */
-#ifndef BIGA_CLI_VERB_FAR_H
-#define BIGA_CLI_VERB_FAR_H
+#ifndef BIGA_CLI_POD_FAR_H
+#define BIGA_CLI_POD_FAR_H
 
 #include <stdbool.h>
 

@@ -8,8 +8,8 @@
 #include "cli/base/moment.h"
 #include "cli/base/put.h"
 #include "cli/base/say.h"
-#include "cli/verb/far.h"
-#include "cli/verb/log_clean.h"
+#include "cli/pod/far.h"
+#include "cli/pod/log_clean.h"
 #include "lib/base/mem.h"
 #include "lib/io/thread_name.h"
 

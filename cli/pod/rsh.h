@@ -1,7 +1,7 @@
 /* rsh - a command in a host pod, as rsh and ssh run one on a host: its input,
  * output and exit status are ours, and so are signals. */
-#ifndef BIGA_CLI_VERB_RSH_H
-#define BIGA_CLI_VERB_RSH_H
+#ifndef BIGA_CLI_POD_RSH_H
+#define BIGA_CLI_POD_RSH_H
 
 #include <stdbool.h>
 

@@ -5,8 +5,8 @@
  * three numbers to read, and whoever changes something never waits for a
  * client.  A client that does not take what it is told is let go; it asks
  * again. */
-#ifndef BIGA_EXTENDER_SERVE_CHANGES_H
-#define BIGA_EXTENDER_SERVE_CHANGES_H
+#ifndef BIGA_EXTENDER_APP_CHANGES_H
+#define BIGA_EXTENDER_APP_CHANGES_H
 
 #include <stdint.h>
 

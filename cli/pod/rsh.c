@@ -1,5 +1,5 @@
 /* biga rsh */
-#include "cli/verb/rsh.h"
+#include "cli/pod/rsh.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -12,7 +12,7 @@
 
 #include "cli/base/host_socket.h"
 #include "cli/base/say.h"
-#include "cli/verb/verb.h"
+#include "cli/pod/pod_verbs.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 #include "lib/base/text.h"

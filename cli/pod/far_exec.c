@@ -11,7 +11,7 @@
 #include "cli/base/put.h"
 #include "cli/base/say.h"
 #include "cli/base/ws_status.h"
-#include "cli/verb/far.h"
+#include "cli/pod/far.h"
 
 /* Of v5.channel.k8s.io. */
 #define PROTOCOL "v5.channel.k8s.io"

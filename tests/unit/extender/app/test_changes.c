@@ -1,4 +1,4 @@
-#include "extender/serve/changes.h"
+#include "extender/app/changes.h"
 
 #include <criterion/criterion.h>
 #include <stdatomic.h>

@@ -18,7 +18,7 @@
 
 #include "cli/base/put.h"
 #include "cli/base/ws_status.h"
-#include "cli/verb/rsh.h"
+#include "cli/pod/rsh.h"
 #include "lib/base/base64.h"
 #include "lib/base/mem.h"
 #include "lib/stream/ws_frame.h"

@@ -1,4 +1,4 @@
-#include "cli/verb/log_clean.h"
+#include "cli/pod/log_clean.h"
 
 #include <stdbool.h>
 #include <string.h>

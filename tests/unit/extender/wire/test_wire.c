@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "extender/serve/wire.h"
+#include "extender/wire/wire.h"
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
 

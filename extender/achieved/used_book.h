@@ -1,7 +1,7 @@
 /* used_book - what pods and places use of their cores and memory, as nodes told
  * it last.  In memory alone: nodes say it again.  Any thread. */
-#ifndef BIGA_EXTENDER_PODS_USED_BOOK_H
-#define BIGA_EXTENDER_PODS_USED_BOOK_H
+#ifndef BIGA_EXTENDER_ACHIEVED_USED_BOOK_H
+#define BIGA_EXTENDER_ACHIEVED_USED_BOOK_H
 
 #include "extender/pods/node_report.h"
 

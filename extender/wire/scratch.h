@@ -1,12 +1,12 @@
 /* scratch - the working memory of one scheduler request, kept for the next
  * one so that a request in steady state allocates nothing. */
-#ifndef BIGA_EXTENDER_SERVE_SCRATCH_H
-#define BIGA_EXTENDER_SERVE_SCRATCH_H
+#ifndef BIGA_EXTENDER_WIRE_SCRATCH_H
+#define BIGA_EXTENDER_WIRE_SCRATCH_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "extender/serve/wire.h"
+#include "extender/wire/wire.h"
 #include "lib/base/str.h"
 
 struct scratch {

@@ -1,4 +1,4 @@
-#include "cli/verb/far.h"
+#include "cli/pod/far.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "extender/pods/used_book.h"
+#include "extender/achieved/used_book.h"
 
 #include <pthread.h>
 #include <stdlib.h>
