@@ -20,8 +20,7 @@ start_there() { # PORT
 start_extender
 read=$(port read)
 export BIGA_SERVER=http://127.0.0.1:$read
-curl -sf -m 2 "$BIGA_SERVER/v1/changes" >"$dir/changes"
-grep -q "^event: change" "$dir/changes" ||
+[ "$(curl -s -m 2 -o "$dir/changes" -w '%{http_code}' "$BIGA_SERVER/v1/changes")" = 200 ] ||
     { echo "this extender has no /v1/changes"; exit 77; }
 biga() { "$BUILD/biga" "$@"; }
 
