@@ -71,10 +71,11 @@ static const struct conf_setting settings[] = {
          .otherwise = "", .metavar = "TIME"),
     TEXT("until", until, "events: only what happened until then.",
          .otherwise = "", .metavar = "TIME"),
-    TEXT("reason", reason,
-         "drain: why, for those who wonder later. events: only those with this "
-         "REASON.",
-         .otherwise = "", .metavar = "TEXT"),
+    TEXT(
+        "reason", reason,
+        "drain, events: why, for those who wonder later; only events with this "
+        "reason.",
+        .otherwise = "", .metavar = "TEXT"),
     INT("limit", limit, "events: the newest N of them.", .otherwise = "100",
         .min = 1, .max = 1000, .metavar = "N"),
     FLAG("applied", applied,
@@ -109,11 +110,10 @@ static const struct conf_setting settings[] = {
          "card, pods, logs, exec, rsh: the socket of this host's advertiser, "
          "actuator.sock in its --actuate folder.",
          .otherwise = SETTINGS_SOCKET, .metavar = "PATH"),
-    TEXT(
-        "container", container,
-        "card, logs, exec, rsh: the pod's container of this name. Default: the "
-        "first.",
-        .letter = 'c', .otherwise = "", .metavar = "NAME"),
+    TEXT("container", container,
+         "attach, card, cp, exec, logs, rsh: the pod's container of this name. "
+         "Default: the first.",
+         .letter = 'c', .otherwise = "", .metavar = "NAME"),
     TEXT("job", job, "rsh: the job whose pod is meant, NAME or NAMESPACE/NAME.",
          .otherwise = "", .metavar = "NAME"),
     FLAG("follow", follow,

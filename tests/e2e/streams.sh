@@ -187,10 +187,11 @@ until_true relays 0
 ok $? "and is gone when it goes"
 
 sleeper() { # in the background, for as long as there is a stream
-    exec_in "$team" team-a/one sleep 1000 </dev/null >"$dir/sleeper" 2>&1 &
+    exec_in "$team" team-a/one sh -c 'echo begun; exec sleep 1000' </dev/null \
+        >"$dir/sleeper" 2>&1 &
     sleeper=$!
     pids+=("$sleeper")
-    until_true relays 1
+    until_true grep -q begun "$dir/sleeper"
 }
 is_cut() {
     wait "$sleeper"

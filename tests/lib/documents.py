@@ -15,6 +15,7 @@ checked   nobody: it needs hosts, files or names of the reader's own.  Each
 Blocks of a document run in their order, in one shell.  A block of another
 language with a file's name, such as ```json policy.json, is that file.
 """
+import glob
 import os
 import re
 import shlex
@@ -160,8 +161,10 @@ class Faults:
                 yield f"{' '.join(words[:2])}: no option \"{name}\""
 
     def of_make(self, words):
-        with open(os.path.join(ROOT, "Makefile"), encoding="utf-8") as f:
-            rules = re.findall(r"^([a-z][\w -]*):(?!=)", f.read(), re.M)
+        rules = []
+        for name in ["Makefile"] + glob.glob("scripts/*.mk", root_dir=ROOT):
+            with open(os.path.join(ROOT, name), encoding="utf-8") as f:
+                rules += re.findall(r"^([a-z][\w -]*):(?!=)", f.read(), re.M)
         targets = set(" ".join(rules).split())
         for word in words[1:]:
             if "=" not in word and word not in targets:

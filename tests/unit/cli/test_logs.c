@@ -44,6 +44,8 @@ static void begin(void)
     at.out = xasprintf("%s/out", at.dir);
     at.c = (struct cli){.set = {.socket = at.path,
                                 .container = "",
+                                .tail = -1,
+                                .since = "",
                                 .limit_bytes = 1 << 30,
                                 .exec_timeout = 3},
                         .out = STR_INIT(1 << 20)};

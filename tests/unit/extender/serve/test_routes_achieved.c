@@ -101,8 +101,8 @@ Test(routes_achieved, is_shown_beside_what_was_promised)
     expect_part("\"achieved\":{\"state\":\"lost\",\"relation\":\"SYS\"");
     cr_assert_eq(call(SERVER_READ, "GET", "/v1/why?pod=default/h", ""), 200);
     expect_part("; achieved: SYS, lost: " LOST "\"");
-    cr_assert_eq(call(SERVER_READ, "GET", "/", ""), 200);
-    expect_part("<td>SYS lost</td>");
+    cr_assert_eq(call(SERVER_READ, "GET", "/ui/jobs/default/ring", ""), 200);
+    expect_part(">SYS</span> lost</td>");
 }
 
 Test(routes_achieved, gets_right_again)

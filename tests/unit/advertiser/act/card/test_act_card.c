@@ -158,6 +158,8 @@ Test(act_card, huge_pages_go_with_their_pod, .timeout = 60)
     end();
 }
 
+#define LINE "2026-01-02T03:04:05.000000000Z stdout F "
+
 /* Its runtime says that a container has exited before it has written all. */
 Test(act_card, on_the_host_what_comes_late_is_in_logs_of_what_has_exited,
      .timeout = 60)
@@ -179,18 +181,18 @@ Test(act_card, on_the_host_what_comes_late_is_in_logs_of_what_has_exited,
     cleanup_free char *path = xasprintf("%s/logs/%s", dir, name);
     cr_assert_eq(pod_files_make(&pod, &nothing, &lab.err), 0, "%s",
                  lab.err.text);
-    late_writer_begin(&late, path, "T stdout F one\n");
+    late_writer_begin(&late, path, LINE "one\n");
     int e = pod_logs_tail(&pod, &ask, &text, &next, &lab.err);
     late_writer_end(&late);
     cr_assert_eq(e, 0, "%s", lab.err.text);
     cr_expect_str_eq(str_text(&text), "one\n");
     str_reset(&text);
-    late_writer_begin(&late, path, "T stdout F two\n");
+    late_writer_begin(&late, path, LINE "two\n");
     e = pod_logs_read(&pod, &ask, &text, &next, &lab.err);
     late_writer_end(&late);
     cr_assert_eq(e, 0, "%s", lab.err.text);
     cr_expect_str_eq(str_text(&text), "one\ntwo\n");
-    cr_expect_eq(next, 30);
+    cr_expect_eq(next, 2 * sizeof LINE "one");
     cr_expect_eq(pod_files_remove(&pod, &nothing, &refused, &lab.err), 0);
     cleanup_free char *pods = xasprintf("%s/pods", lab.dir);
     (void)rmdir(pods);
