@@ -67,7 +67,7 @@ static const struct conf_setting settings[] = {
          .otherwise = "", .metavar = "TIME"),
     TEXT("since", since,
          "events, logs: only what happened, or was written, from then on: 5m "
-         "ago, 14:05, or as --at.",
+         "ago, 14:05, or 2026-11-01T14:05:07Z.",
          .otherwise = "", .metavar = "TIME"),
     TEXT("until", until, "events: only what happened until then.",
          .otherwise = "", .metavar = "TIME"),

@@ -5,7 +5,7 @@
 #include "cli/base/moment.h"
 #include "cli/base/say.h"
 #include "cli/base/watch.h"
-#include "cli/verb/history.h"
+#include "cli/verb/events.h"
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 #include "lib/base/nearest_word.h"
@@ -112,7 +112,7 @@ static void add_object(struct table *t, const cJSON *e)
                    json_text(e, "name"));
 }
 
-void event_add(struct table *t, const cJSON *e)
+static void event_add(struct table *t, const cJSON *e)
 {
     const char *reason = json_text(e, "reason"), *last = json_text(e, "last");
     const char *kind = json_text(e, "kind");

@@ -1,5 +1,5 @@
 /* biga history */
-#include "cli/verb/history.h"
+#include "cli/verb/events.h"
 
 #include <string.h>
 

@@ -56,7 +56,7 @@ static bool offset(const char **at, const char *end, int64_t *ret_s)
 {
     int64_t hours, minutes;
     *ret_s = 0;
-    if (mark(at, end, "Zz"))
+    if (mark(at, end, "zZ"))
         return true;
     bool west = *at < end && **at == '-';
     if (!mark(at, end, "+-") || !digits(at, end, 2, &hours) ||
@@ -73,7 +73,7 @@ bool log_time_read(const char *text, size_t size, int64_t *ret_ns)
     int64_t year, month, day, hour, minute, second, ns, east;
     if (!digits(&at, end, 4, &year) || !mark(&at, end, "-") ||
         !digits(&at, end, 2, &month) || !mark(&at, end, "-") ||
-        !digits(&at, end, 2, &day) || !mark(&at, end, "Tt") ||
+        !digits(&at, end, 2, &day) || !mark(&at, end, "tT") ||
         !digits(&at, end, 2, &hour) || !mark(&at, end, ":") ||
         !digits(&at, end, 2, &minute) || !mark(&at, end, ":") ||
         !digits(&at, end, 2, &second) || !fraction(&at, end, &ns) ||

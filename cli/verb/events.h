@@ -1,6 +1,6 @@
-/* history - what the verbs that look back have in common. */
-#ifndef BIGA_CLI_VERB_HISTORY_H
-#define BIGA_CLI_VERB_HISTORY_H
+/* events - what the verbs that look back have in common. */
+#ifndef BIGA_CLI_VERB_EVENTS_H
+#define BIGA_CLI_VERB_EVENTS_H
 
 #include "cli/base/cli.h"
 
@@ -14,8 +14,5 @@ struct history_name {
  * caller's. */
 int history_name_parse(struct cli *c, const char *text,
                        struct history_name *ret);
-
-/* A row of an event: its columns are those of events_listing. */
-void event_add(struct table *t, const cJSON *e);
 
 #endif
