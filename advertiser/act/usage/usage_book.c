@@ -27,7 +27,7 @@ static int by_id(const void *a, const void *b)
 static bool cores_of(const struct usage_book *b, const struct cri_usage *u,
                      uint64_t *ret_millicores)
 {
-    struct usage_sample key;
+    struct usage_sample key = {0};
     memcpy(key.id, u->id, sizeof key.id);
     const struct usage_sample *before =
         b->n_samples
