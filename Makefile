@@ -250,13 +250,13 @@ $(BUILD)/judges/%: $(BUILD)/obj/tests/kube/%.o $(TEST_LIBS)
 	$(Q)$(link) $(TEST_SOME)
 
 # what tests of cards drive
-$(BUILD)/cards/%: $(BUILD)/obj/tests/cards/%.o $(TEST_LIBS)
+$(BUILD)/judges/volumes: $(BUILD)/obj/tests/cards/volumes.o $(TEST_LIBS)
 	@mkdir -p $(dir $@)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(TEST_SOME)
 
 # what tests of a node drive
-$(BUILD)/node/%: $(BUILD)/obj/tests/node/%.o $(TEST_LIBS)
+$(BUILD)/judges/deviceplugin: $(BUILD)/obj/tests/node/deviceplugin.o $(TEST_LIBS)
 	@mkdir -p $(dir $@)
 	$(call say,LINK,$@)
 	$(Q)$(link) $(TEST_SOME)
@@ -317,7 +317,7 @@ kube-down:
 # Real runtimes as cards; where there can be none (no root, no namespaces) the
 # tests are skipped, with the reason.
 test-cards: programs $(FP)/biga-advertiser $(BUILD)/bench/bench_follow \
-    $(BUILD)/cards/volumes
+    $(BUILD)/judges/volumes
 	@scripts/setup --cards || true
 	@env -u MAKEFLAGS -u MAKELEVEL scripts/run-tests --cards $(CARDS)
 cards-up: programs
@@ -346,7 +346,7 @@ node-binaries:
 # The longest take four minutes alone, and more beside all else.  Each keeps a
 # processor busy: with more of them at once, calls do not come in time.
 test-node: programs $(FP)/biga-cri $(FP)/biga-advertiser node-binaries \
-    $(BUILD)/node/deviceplugin
+    $(BUILD)/judges/deviceplugin
 	@env -u MAKEFLAGS -u MAKELEVEL TEST_TIMEOUT=$${TEST_TIMEOUT:-1500} \
 	    scripts/run-tests -j $${BIGA_JOBS:-$$(nproc)} --node $(NODE)
 bench-node: programs node-binaries $(BUILD)/bench/bench_grpcd

@@ -196,7 +196,8 @@ static int is_over(void *ctx, curl_off_t total, curl_off_t now,
     (void)now;
     (void)up_total;
     (void)up_now;
-    c->silent = c->follow && clock_ms() - c->heard_ms > c->follow->silent_ms;
+    c->silent = c->follow && c->follow->silent_ms &&
+                clock_ms() - c->heard_ms > c->follow->silent_ms;
     return c->silent || (c->config.stop && atomic_load(c->config.stop));
 }
 

@@ -60,7 +60,7 @@ struct http_follow {
     /* Each piece of the body of an answer with status 200; false ends it. */
     bool (*take)(void *ctx, const char *data, size_t size);
     void *ctx;
-    unsigned silent_ms; /* -ETIMEDOUT when nothing came for so long */
+    unsigned silent_ms; /* -ETIMEDOUT when nothing came for so long; 0: never */
 };
 
 /* The same with a content type and a deadline of its own (0: the client's),

@@ -87,7 +87,7 @@ class Router:
 
     def __init__(self, card, helper, root):
         self.process = subprocess.Popen(
-            [os.path.join(cards.BUILD, "cards", "volumes"), card.endpoint,
+            [os.path.join(cards.BUILD, "judges", "volumes"), card.endpoint,
              card.rack.pki("ca.crt"), card.rack.pki(f"{cards.NODE}.crt"),
              card.rack.pki(f"{cards.NODE}.key"), helper, root],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

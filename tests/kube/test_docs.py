@@ -24,7 +24,7 @@ def run(text):
 
 def shown_aligned(said):
     assert "16 of 16 bound" in said and "on 1 leaf" in said, said
-    ranks = re.findall(r"^ *\d+ +bound .* (\w+) +[12]$", said, re.M)
+    ranks = re.findall(r"^ *\d+ +bound .* (\w+) +\w+ +[12]$", said, re.M)
     assert ranks == ["PIX"] * 16, said
 
 

@@ -192,7 +192,10 @@ def state(b):
     return {"allocations": jobs.items(read, "/v1/allocations"),
             "binds": told["bindsInFlight"], "bound": told["pods"]["bound"],
             "unaccounted": told["unaccountedPods"], "metrics": metrics,
-            "jobs": jobs.items(read, "/v1/jobs"), "objects": objects}
+            # those that wait, or are over, have nothing
+            "jobs": [j for j in jobs.items(read, "/v1/jobs")
+                     if j["pairs"]["bound"] or j["pairs"]["held"]],
+            "objects": objects}
 
 
 def at_rest(b):

@@ -21,7 +21,7 @@ from check import Checks  # noqa: E402
 from pods import WAIT, pod, sh  # noqa: E402
 from proc import wait_for  # noqa: E402
 
-PLUGIN = os.path.join(cards.BUILD, "node", "deviceplugin")
+PLUGIN = os.path.join(cards.BUILD, "judges", "deviceplugin")
 ADVERTISER = os.path.join(cards.BUILD, "biga-advertiser")
 COMPONENT = os.path.join(cards.ROOT, "deploy/kustomize/components/claims")
 KUBELET = "/var/lib/kubelet"
