@@ -175,8 +175,11 @@ void follow_events(struct httpd_request *rq, struct app *app,
         return;
     }
     history_follow(f->history, &f->follower);
+    /* Until here nobody asks, and so nobody frees it; from here on the thread
+     * that answers may, at once. */
+    if (history_ask(f->history, &f->question) == 0)
+        return;
     pthread_mutex_lock(&f->lock);
-    f->asking = false;
+    f->asking = false; /* the next news asks */
     pthread_mutex_unlock(&f->lock);
-    ask(f);
 }
