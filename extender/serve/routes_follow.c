@@ -95,19 +95,21 @@ static void send_comment(struct follow *f)
     f->wrote_ms = now_ms;
 }
 
-static int send_new(struct follow *f, struct history_reader *r,
+/* One look, so that other questions have their turn: a month may lie between
+ * two events that pass.  `*ret_more`: it is to be asked again, at once. */
+static int send_new(struct follow *f, struct history_reader *r, bool *ret_more,
                     struct error *err)
 {
     struct history_filter filter = history_query_filter(&f->query);
     uint64_t newest = history_state(f->history).newest, next = 0;
-    int e = 0;
     filter.limit = PAGE;
+    filter.after = f->last;
     f->full = false;
-    do {
-        filter.after = next > f->last ? next : f->last;
-        e = history_read_events(r, &filter, send_event, f, &next, err);
-    } while (e == 0 && next && !f->full && !f->gone);
-    if (e == 0 && !f->full && newest > f->last)
+    int e = history_read_events(r, &filter, send_event, f, &next, err);
+    *ret_more = e == 0 && next && !f->full && !f->gone;
+    if (*ret_more) /* up to there all was sent, or passed over */
+        f->last = next;
+    else if (e == 0 && !f->full && newest > f->last)
         f->last = newest;
     send_comment(f);
     return e;
@@ -116,13 +118,14 @@ static int send_new(struct follow *f, struct history_reader *r,
 static void answer(struct history_question *q, struct history_reader *r)
 {
     struct follow *f = (struct follow *)q;
-    int e = r ? send_new(f, r, &q->error) : -q->error.code;
+    bool more = false;
+    int e = r ? send_new(f, r, &more, &q->error) : -q->error.code;
     if (e < 0 || f->gone || httpd_stream_gone(f->stream)) {
         follow_end(f, e == 0);
         return;
     }
     pthread_mutex_lock(&f->lock);
-    f->asking = f->again && history_ask(f->history, q) == 0;
+    f->asking = (f->again || more) && history_ask(f->history, q) == 0;
     f->again = false;
     pthread_mutex_unlock(&f->lock);
 }
