@@ -59,6 +59,9 @@ void history_post(struct history *h, const struct history_event *e);
  * cannot be. */
 struct history_question {
     void (*answer)(struct history_question *q, struct history_reader *r);
+    /* Who asks has this one alone, and a cap of its own: it always finds room,
+     * and takes none of others. */
+    bool apart;
     struct error error;
     struct history_question *next;
 };

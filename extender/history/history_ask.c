@@ -8,13 +8,14 @@
 int history_ask(struct history *h, struct history_question *q)
 {
     hold_lock(&h->lock);
-    if (h->stopping || h->n_questions >= HISTORY_QUESTIONS_MAX)
+    if (h->stopping ||
+        (!q->apart && h->n_questions >= HISTORY_QUESTIONS_MAX))
         return -EAGAIN;
     q->error = (struct error){0};
     q->next = NULL;
     *h->last_question = q;
     h->last_question = &q->next;
-    h->n_questions++;
+    h->n_questions += !q->apart;
     clock_wake_one(&h->asked);
     return 0;
 }
@@ -32,7 +33,7 @@ static struct history_question *take(struct history *h, bool *ret_stopping)
     h->questions = q->next;
     if (!h->questions)
         h->last_question = &h->questions;
-    h->n_questions--;
+    h->n_questions -= !q->apart;
     return q;
 }
 

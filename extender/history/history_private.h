@@ -49,7 +49,7 @@ struct history {
     bool waiting; /* the thread is to be woken for an item */
     struct history_state state;
     struct history_question *questions, **last_question;
-    size_t n_questions;
+    size_t n_questions; /* those that are not apart */
 
     pthread_mutex_t follow_lock; /* held while followers are told */
     struct history_follower *followers;

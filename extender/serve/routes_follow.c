@@ -161,6 +161,7 @@ void follow_events(struct httpd_request *rq, struct app *app,
 {
     struct follow *f = xcalloc(1, sizeof *f);
     f->question.answer = answer;
+    f->question.apart = true; /* streams have a cap */
     f->follower.news = on_news;
     f->history = app->history;
     f->query = *query;

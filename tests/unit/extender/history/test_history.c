@@ -402,3 +402,44 @@ Test(history, nobody_waits_for_a_history_that_is_slow)
     (void)sem_destroy(&b.entered);
     (void)sem_destroy(&b.leave);
 }
+
+struct questions {
+    struct history_question question; /* first */
+    sem_t *answered, *leave;          /* leave: the reader waits for it */
+};
+
+static void hold(struct history_question *q, struct history_reader *r)
+{
+    struct questions *x = (struct questions *)q;
+    (void)r;
+    while (x->leave && sem_wait(x->leave) != 0)
+        ;
+    (void)sem_post(x->answered);
+}
+
+Test(history, those_who_follow_leave_room_for_questions)
+{
+    enum { N = HISTORY_QUESTIONS_MAX + 10 };
+    static struct questions apart[N], some[N];
+    sem_t answered, leave;
+    cr_assert_eq(sem_init(&answered, 0, 0), 0);
+    cr_assert_eq(sem_init(&leave, 0, 0), 0);
+    for (size_t i = 0; i < N; i++) {
+        apart[i].question = (struct history_question){.answer = hold,
+                                                      .apart = true};
+        some[i].question = (struct history_question){.answer = hold};
+        apart[i].answered = some[i].answered = &answered;
+    }
+    apart[0].leave = &leave; /* the others wait behind it */
+    for (size_t i = 0; i < N; i++)
+        cr_assert_eq(history_ask(history, &apart[i].question), 0);
+    for (size_t i = 0; i < N; i++)
+        cr_expect_eq(history_ask(history, &some[i].question),
+                     i < HISTORY_QUESTIONS_MAX ? 0 : -EAGAIN);
+    (void)sem_post(&leave);
+    for (size_t i = 0; i < N + HISTORY_QUESTIONS_MAX; i++)
+        while (sem_wait(&answered) != 0)
+            ;
+    (void)sem_destroy(&answered);
+    (void)sem_destroy(&leave);
+}
