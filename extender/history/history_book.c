@@ -140,6 +140,12 @@ uint64_t history_book_newest(const struct history_book *b)
     return (uint64_t)b->newest_event;
 }
 
+void history_book_go_on(struct history_book *b, uint64_t newest)
+{
+    if ((uint64_t)b->newest_event < newest)
+        b->newest_event = (int64_t)newest;
+}
+
 /* --- places --------------------------------------------------------------- */
 
 static uint64_t hash_text(const char *text)

@@ -36,6 +36,8 @@ int history_book_begin(struct history_book *b, int64_t now_ms,
 int history_book_commit(struct history_book *b, struct error *err);
 /* The number of the newest event that was told. */
 uint64_t history_book_newest(const struct history_book *b);
+/* Give no number again that an earlier file gave. */
+void history_book_go_on(struct history_book *b, uint64_t newest);
 
 /* Refusals of one pod that differ in numbers alone are one, which is counted
  * up; so is one within HISTORY_REFUSALS_MS of another. */

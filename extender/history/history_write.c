@@ -63,10 +63,23 @@ static void give_up(struct history *h, const struct error *why, size_t n_lost)
     (void)history_give_up(h, why); /* it says so itself */
 }
 
+/* Whoever follows from now on is told of nothing before, also before the first
+ * commit; and who followed a file that was damaged follows the new one. */
+static void go_on(struct history *h)
+{
+    hold_lock(&h->lock);
+    history_book_go_on(h->book, h->state.newest);
+    h->state.newest = history_book_newest(h->book);
+}
+
 int history_open(struct history *h, struct error *err)
 {
     int r = h->lock_fd < 0 ? dbfile_lock(h->dir, &h->lock_fd, err) : 0;
-    return r == 0 ? history_book_open(h->dir, &h->book, err) : r;
+    if (r == 0)
+        r = history_book_open(h->dir, &h->book, err);
+    if (r == 0)
+        go_on(h);
+    return r;
 }
 
 /* False: it cannot be written now. */

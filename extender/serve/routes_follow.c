@@ -149,10 +149,13 @@ static bool take_start(struct httpd_request *rq, struct app *app,
                    last);
         return false;
     }
+    uint64_t newest = history_state(app->history).newest;
     *ret_last = last ? from.filter.after
                 : httpd_query(rq, "continue") || query->filter.since_ms
                     ? query->filter.after
-                    : history_state(app->history).newest;
+                    : newest;
+    if (last && newest && *ret_last > newest) /* of a file set aside since */
+        *ret_last = newest;
     return true;
 }
 

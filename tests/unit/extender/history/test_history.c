@@ -443,3 +443,14 @@ Test(history, those_who_follow_leave_room_for_questions)
     (void)sem_destroy(&answered);
     (void)sem_destroy(&leave);
 }
+
+Test(history, the_newest_number_is_known_from_the_start_on)
+{
+    note("ns/p", "");
+    history_settle(history);
+    uint64_t newest = history_state(history).newest;
+    cr_assert_gt(newest, 0);
+    end();
+    begin(); /* and at once, before anything is written */
+    cr_expect_geq(history_state(history).newest, newest);
+}

@@ -190,3 +190,17 @@ Test(history_drop, a_sixteenth_is_so_many)
     days = (ms - BEGIN_MS) / DAY_MS;
     cr_expect_eq(days, DAYS / 16);
 }
+
+Test(history_drop, numbers_go_on_where_another_file_ended)
+{
+    struct error err = {0};
+    uint64_t newest = history_book_newest(book) + 1000;
+    history_book_go_on(book, newest);
+    history_book_go_on(book, 1); /* it never goes back */
+    must(history_book_begin(book, BEGIN_MS + DAYS * DAY_MS, &err), &err);
+    tell_place("ns/after", BEGIN_MS + DAYS * DAY_MS);
+    must(history_book_commit(book, &err), &err);
+    history_book_close(book);
+    must(history_book_open(dir, &book, &err), &err);
+    cr_expect_eq(history_book_newest(book), newest + 1);
+}
