@@ -138,7 +138,6 @@ void history_cluster_told(void *ctx, const struct events_pod *pod,
         {EVENTS_EVICTED, HISTORY_EVICTED},
         {EVENTS_PREEMPTED, HISTORY_EVICTED},
         {EVENTS_OVERFULL, HISTORY_DEGRADED},
-        {EVENTS_ALIGNMENT_LOST, HISTORY_DEGRADED},
     };
     struct history_cluster *c = ctx;
     char object[HISTORY_OBJECT_MAX + 1];

@@ -124,6 +124,8 @@ Test(history_cluster, events_that_say_more_are_kept)
     history_cluster_told(cluster, &pod, EVENTS_ALIGNED, "as near as can be");
     history_cluster_told(cluster, &pod, EVENTS_REFUSED, "no node fits");
     history_cluster_told(cluster, &pod, EVENTS_CARD_LOST, "card is lost");
+    /* which is told of elsewhere, and once */
+    history_cluster_told(cluster, &pod, EVENTS_ALIGNMENT_LOST, "it is far");
     expect_events("ns/a   Refused -1: no node fits\n"
                   "ns/a   Lost -1: card is lost\n");
 }
