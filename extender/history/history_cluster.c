@@ -136,6 +136,7 @@ void history_cluster_told(void *ctx, const struct events_pod *pod,
         {EVENTS_CARD_LOST, HISTORY_LOST},
         {EVENTS_CARD_BACK, HISTORY_RECOVERED},
         {EVENTS_EVICTED, HISTORY_EVICTED},
+        {EVENTS_DRAINED, HISTORY_EVICTED},
         {EVENTS_PREEMPTED, HISTORY_EVICTED},
         {EVENTS_OVERFULL, HISTORY_DEGRADED},
     };

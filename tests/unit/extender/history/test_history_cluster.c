@@ -129,3 +129,14 @@ Test(history_cluster, events_that_say_more_are_kept)
     expect_events("ns/a   Refused -1: no node fits\n"
                   "ns/a   Lost -1: card is lost\n");
 }
+
+Test(history_cluster, each_way_of_eviction_is_kept)
+{
+    const struct events_pod pod = {"ns", "a", "uid-a"};
+    history_cluster_told(cluster, &pod, EVENTS_EVICTED, "lost");
+    history_cluster_told(cluster, &pod, EVENTS_DRAINED, "drained");
+    history_cluster_told(cluster, &pod, EVENTS_PREEMPTED, "preempted");
+    expect_events("ns/a   Evicted -1: lost\n"
+                  "ns/a   Evicted -1: drained\n"
+                  "ns/a   Evicted -1: preempted\n");
+}
