@@ -9,7 +9,8 @@
 #include "lib/db/dbfile.h"
 #include "lib/io/log.h"
 
-enum { DAY_MS = 86400000, DROP_ROWS = 5000, FREE_PAGES = 2000 };
+enum { HOUR_MS = 3600000, DAY_MS = 86400000 };
+enum { DROP_ROWS = 5000, FREE_PAGES = 2000 };
 
 /* --- opening -------------------------------------------------------------- */
 
@@ -321,8 +322,10 @@ static int drop_within(struct history_book *b, int64_t before_ms,
     if (e == 0)
         e = drop_some(b, HISTORY_DROP_PLACES,
                       (int64_t[]){id, before_ms, DROP_ROWS}, 3, ret_more, err);
-    if (e < 0 || *ret_more)
+    /* for nodes and texts the whole of their tables is read: not each minute */
+    if (e < 0 || *ret_more || before_ms / HOUR_MS == b->dropped_hour)
         return e;
+    b->dropped_hour = before_ms / HOUR_MS;
     e = drop_some(b, HISTORY_DROP_NODES, (int64_t[]){before_ms}, 1, &ignored,
                   err);
     /* what is used on a day is stored within it, or was by midnight */

@@ -41,6 +41,7 @@ struct history_book {
     struct history_names *names;
     int64_t newest_event, newest_place, newest_node;
     int64_t now_ms, day;
+    int64_t dropped_hour; /* what nodes and texts were dropped before */
     bool begun;
     struct strmap places;   /* struct open_place by pod */
     struct strmap nodes;    /* struct open_node by name */
