@@ -328,6 +328,8 @@ static int drop_within(struct history_book *b, int64_t before_ms,
     b->dropped_hour = before_ms / HOUR_MS;
     e = drop_some(b, HISTORY_DROP_NODES, (int64_t[]){before_ms}, 1, &ignored,
                   err);
+    if (e == 0)
+        book_forget_gone(b, before_ms);
     /* what is used on a day is stored within it, or was by midnight */
     return e == 0 ? history_names_drop(b->names, before_ms / DAY_MS - 1, err)
                   : e;

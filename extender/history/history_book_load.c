@@ -39,6 +39,21 @@ void book_forget(struct history_book *b)
     b->places = b->nodes = (struct strmap){0};
 }
 
+void book_forget_gone(struct history_book *b, int64_t before_ms)
+{
+    cleanup_free struct open_node **gone = xcalloc(b->nodes.n + 1,
+                                                   sizeof(struct open_node *));
+    size_t n = 0, pos = 0;
+    for (struct open_node *x; (x = strmap_next(&b->nodes, &pos));)
+        if (x->told.status == HISTORY_NODE_GONE_STATUS &&
+            x->told.since_ms < before_ms)
+            gone[n++] = x;
+    for (size_t i = 0; i < n; i++) {
+        (void)strmap_remove(&b->nodes, gone[i]->node);
+        open_node_free(gone[i]);
+    }
+}
+
 /* --- reading -------------------------------------------------------------- */
 
 /* Rows are read first, and their texts then. */

@@ -59,6 +59,8 @@ static inline int book_name(struct history_book *b, const char *text,
 /* --- history_book_load.c: what goes on --- */
 int book_load(struct history_book *b, struct error *err);
 void book_forget(struct history_book *b);
+/* Nodes that had gone before are not in the file any more, either. */
+void book_forget_gone(struct history_book *b, int64_t before_ms);
 void open_place_free(void *place); /* struct open_place */
 /* Takes over the texts; in place of what was known of the node. */
 void open_node_put(struct history_book *b, const struct open_node *n);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "extender/history/history_book.h"
+#include "extender/history/history_db.h"
 #include "extender/history/history_read.h"
 #include "lib/base/mem.h"
 #include "tests/lib/tmpdir.h"
@@ -203,4 +204,20 @@ Test(history_drop, numbers_go_on_where_another_file_ended)
     history_book_close(book);
     must(history_book_open(dir, &book, &err), &err);
     cr_expect_eq(history_book_newest(book), newest + 1);
+}
+
+Test(history_drop, nodes_that_have_gone_are_forgotten)
+{
+    const int64_t end_ms = BEGIN_MS + DAYS * DAY_MS;
+    const struct history_node gone = {"n2", HISTORY_NODE_GONE_STATUS, "",
+                                      end_ms};
+    struct error err = {0};
+    must(history_book_begin(book, end_ms, &err), &err);
+    must(history_book_node(book, &gone, &err), &err);
+    must(history_book_commit(book, &err), &err);
+    drop(end_ms);
+    cr_expect(history_book_node_now(book, "n2"), "it has just gone");
+    drop(end_ms + DAY_MS);
+    cr_expect_null(history_book_node_now(book, "n2"));
+    cr_expect(history_book_node_now(book, "n1"), "it is there");
 }
