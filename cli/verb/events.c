@@ -1,4 +1,5 @@
 /* biga events */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/base/age.h"
@@ -211,6 +212,8 @@ static int show_first(struct watched *w, const char *path)
     c->set.json = false; /* what is asked is for us */
     int rc = cli_get(c, path, &answer);
     c->set.json = json;
+    /* when none of the newest is meant: not all of the month comes then */
+    w->last = strtod(json_text(answer, "continue"), NULL);
     cJSON *items = cJSON_GetObjectItemCaseSensitive(answer, "items");
     while (rc == 0 && items && items->child)
         (void)cJSON_InsertItemInArray(
