@@ -10,6 +10,7 @@
 
 enum {
     TEXTS_MAX = 65536, /* that are remembered from question to question */
+    TEXTS_SIZE_MAX = 64 << 20, /* bytes of them; all cards of a node are one */
     GUESS_MAX = 20000, /* events that are looked at for a name */
 };
 
@@ -22,6 +23,7 @@ static void forget_texts(struct history_reader *r)
             free((void *)(uintptr_t)r->texts.slots[i].data[0]);
     idmap_fini(&r->texts);
     r->texts = (struct idmap){0};
+    r->texts_size = 0;
 }
 
 int reader_text(struct history_reader *r, int64_t number, const char **ret_text,
@@ -39,6 +41,7 @@ int reader_text(struct history_reader *r, int64_t number, const char **ret_text,
     if (e < 0)
         return e;
     idmap_put(&r->texts, id)->data[0] = (uint64_t)(uintptr_t)text;
+    r->texts_size += strlen(text) + 1;
     *ret_text = text;
     return 0;
 }
@@ -77,7 +80,7 @@ static int run(struct history_reader *r, enum history_sql which,
 
 int history_read_begin(struct history_reader *r, struct error *err)
 {
-    if (r->texts.n > TEXTS_MAX)
+    if (r->texts.n > TEXTS_MAX || r->texts_size > TEXTS_SIZE_MAX)
         forget_texts(r);
     r->damaged = false;
     return run(r, HISTORY_BEGIN_READ, err);

@@ -9,6 +9,7 @@
 struct history_reader {
     struct history_db db;
     struct idmap texts; /* by number; never another one's */
+    size_t texts_size;  /* bytes of them */
     bool damaged;
 };
 
