@@ -3,6 +3,7 @@
 
 #include "extender/history/history_db.h"
 #include "extender/history/history_record_private.h"
+#include "lib/base/jscan.h"
 #include "lib/base/jwrite.h"
 
 enum { LINE_MAX_SIZE = 4096, CARDS_SIZE_MAX = 1 << 20 };
@@ -49,8 +50,8 @@ static bool find_member(const char *line, const char *key,
     at += strlen(key);
     while (at[size] && at[size] != '"' && size < LINE_MAX_SIZE - 1)
         size += at[size] == '\\' && at[size + 1] ? 2 : 1;
-    if (size >= LINE_MAX_SIZE)
-        return false;
+    if (size >= LINE_MAX_SIZE || at[size] != '"')
+        return false; /* it would be cut, perhaps within an escape */
     memcpy(ret, at, size);
     ret[size] = '\0';
     return true;
@@ -79,9 +80,11 @@ static void tell_card(struct record *r, const char *node, const char *line,
                       enum history_reason reason)
 {
     char id[LINE_MAX_SIZE] = "", why[LINE_MAX_SIZE] = "";
-    char object[HISTORY_OBJECT_MAX + 1];
+    char object[HISTORY_OBJECT_MAX + 1], reason_text[LINE_MAX_SIZE];
     (void)find_member(line, "{\"id\":\"", id);
     (void)find_member(line, ",\"why\":\"", why);
+    const struct jtext escaped = {why, strlen(why), strchr(why, '\\') != NULL};
+    (void)jtext_decode(&escaped, reason_text);
     (void)snprintf(object, sizeof object, "%s/%.*s", node, TOPO_ID_MAX, id);
     record_event(r, &(struct history_event){
                         .kind = HISTORY_CARD,
@@ -89,7 +92,8 @@ static void tell_card(struct record *r, const char *node, const char *line,
                         .object = object,
                         .node = node,
                         .pair = -1,
-                        .message = reason == HISTORY_DRAINED ? why : ""});
+                        .message = reason == HISTORY_DRAINED ? reason_text
+                                                              : ""});
 }
 
 /* `after` has it, and `before` had it or not. */
