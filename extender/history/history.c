@@ -101,13 +101,13 @@ static void on_pods(void *ctx)
     history_items_free(item);
 }
 
-/* Copy a text to `*to`, which is moved behind it. */
-static const char *put_text(char **to, const char *text)
+/* Copy so much of a text to `*to`, which is moved behind it. */
+static const char *put_text(char **to, const char *text, size_t size)
 {
     const char *at = *to;
-    size_t size = strlen(text) + 1;
     memcpy(*to, text, size);
-    *to += size;
+    (*to)[size] = '\0';
+    *to += size + 1;
     return at;
 }
 
@@ -120,17 +120,18 @@ static struct history_item *item_of(const struct history_event *e)
 {
     const char *object = or_none(e->object), *node = or_none(e->node),
                *job = or_none(e->job), *message = or_none(e->message);
-    size_t size = strlen(object) + strlen(node) + strlen(job) +
-                  strlen(message) + 4;
+    /* what waits is to be small, too */
+    size_t said = strnlen(message, HISTORY_MESSAGE_MAX);
+    size_t size = strlen(object) + strlen(node) + strlen(job) + said + 4;
     struct history_item *item = xmalloc(sizeof *item + size);
     char *to = (char *)(item + 1);
     *item = (struct history_item){
         .ms = e->time_ms ? e->time_ms : history_now_ms(), .event = *e};
     item->event.time_ms = item->ms;
-    item->event.object = put_text(&to, object);
-    item->event.node = put_text(&to, node);
-    item->event.job = put_text(&to, job);
-    item->event.message = put_text(&to, message);
+    item->event.object = put_text(&to, object, strlen(object));
+    item->event.node = put_text(&to, node, strlen(node));
+    item->event.job = put_text(&to, job, strlen(job));
+    item->event.message = put_text(&to, message, said);
     return item;
 }
 
