@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "extender/history/history_names.h"
 #include "extender/history/history_read_private.h"
@@ -52,6 +53,8 @@ int history_reader_open(const char *dir, struct history_reader **ret_reader,
                         struct error *err)
 {
     cleanup_free char *path = xasprintf("%s/" HISTORY_FILE, dir);
+    if (access(path, F_OK) < 0) /* and whoever writes is to make it */
+        return error_set(err, EIO, "history: %s could not be made yet", path);
     struct history_reader *r = xcalloc(1, sizeof *r);
     int e = history_db_open_reader(&r->db, path, err);
     if (e < 0) {

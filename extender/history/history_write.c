@@ -77,9 +77,12 @@ int history_open(struct history *h, struct error *err)
     int r = h->lock_fd < 0 ? dbfile_lock(h->dir, &h->lock_fd, err) : 0;
     if (r == 0)
         r = history_book_open(h->dir, &h->book, err);
-    if (r == 0)
-        go_on(h);
-    return r;
+    if (r < 0)
+        return r;
+    go_on(h);
+    /* what a question found while there was none says nothing of this one */
+    atomic_store(&h->suspect, false);
+    return 0;
 }
 
 /* False: it cannot be written now. */
