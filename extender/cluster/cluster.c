@@ -206,7 +206,8 @@ static void create_parts(struct cluster *c)
     cluster_pods_listen(c->pods, &ps);
     c->history = history_cluster_create(c->config.history);
     const struct pod_listener history = history_cluster_listener(c->history);
-    cluster_pods_listen(c->pods, &history);
+    if (own->history) /* else nobody is told */
+        cluster_pods_listen(c->pods, &history);
     c->fit = fit_nodes_create();
     cluster_fit_follow(c->fit, c->nodes, c->pods, c->host_capacity);
     fabric_files_join(own->fabric,
