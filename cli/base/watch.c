@@ -164,7 +164,9 @@ static int run(struct watching *w)
                                   .max_ms = AGAIN_MAX_MS,
                                   .random = (uint64_t)clock_ns()};
     take_signals();
-    if (w->again && look(w, ""))
+    /* what a stream's command has already found goes first */
+    w->rc = w->again ? look(w, "") : print(w->cli);
+    if (w->rc)
         return w->rc;
     while (go_on(w))
         ;

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/extender.sh
 need curl
 unset BIGA_SERVER BIGA_JSON
-echo "1..15"
+echo "1..16"
 
 biga() { "$BUILD/biga" --server "http://127.0.0.1:$(port read)" "$@"; }
 get() { curl -sS --max-time "$HANGS" "http://127.0.0.1:$(port read)$1"; }
@@ -43,6 +43,14 @@ pids+=("$watch")
 start_fleet
 until_true happened NodeReady node/host3
 ok $? "nodes that come are told of"
+"$BUILD/biga" --server "http://127.0.0.1:$(port read)" events -w --limit 1 \
+    --reason NodeReady >"$dir/first" 2>&1 &
+first=$!
+pids+=("$first")
+until_true grep -q " NodeReady " "$dir/first"
+ok $? "a watch shows at once what there was"
+kill "$first"
+wait "$first" 2>/dev/null
 
 until_true grep -q "NodeReady  *node/host3" "$dir/watched"
 ok $? "and shown as they come"
