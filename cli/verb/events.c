@@ -4,6 +4,7 @@
 
 #include "cli/base/age.h"
 #include "cli/base/moment.h"
+#include "cli/base/output.h"
 #include "cli/base/say.h"
 #include "cli/base/watch.h"
 #include "cli/verb/events.h"
@@ -189,7 +190,7 @@ static int show(struct watched *w, cJSON *list)
         if (text)
             str_addf(&c->out, "{\"type\":\"ADDED\",\"object\":%s}\n", text);
     }
-    return 0;
+    return output_finish(c);
 }
 
 static int take(struct cli *c, void *ctx, const char *data)
@@ -225,10 +226,12 @@ static int watch(struct cli *c, const char *path, const char *query)
 {
     struct watched w = {.cli = c, .query = query};
     const struct watch_stream stream = {add_path, take, &w};
+    c->seen = listing_seen_create(); /* documents of YAML are parted */
     int rc = *c->set.until ? cli_usage("--until: cannot be combined with -w")
                            : show_first(&w, path);
     if (rc == 0)
         rc = watch_stream(c, &stream);
+    listing_seen_destroy(steal(&c->seen));
     table_fini(&w.widths);
     return rc;
 }
