@@ -291,8 +291,9 @@ static bool asks_for_itself(int n, char **words)
 }
 
 /* The server, the namespace and so on that were named before; what is wrong
- * there is told when it is run. */
-static void read_settings(struct completing *x, int n, char **words)
+ * there is told when it is run.  False: a variable is wrong, so that there are
+ * no settings. */
+static bool read_settings(struct completing *x, int n, char **words)
 {
     char name[] = "biga";
     cleanup_free char **argv = xcalloc((size_t)n + 2, sizeof(char *));
@@ -301,8 +302,8 @@ static void read_settings(struct completing *x, int n, char **words)
     argv[argc++] = name;
     for (int i = 0; i < n - 1; i++)
         argv[argc++] = words[i];
-    if (conf_read(x->program, argc, argv, &x->cli->set, &rest, &err) < 0)
-        (void)conf_read(x->program, 1, argv, &x->cli->set, &rest, &err);
+    return conf_read(x->program, argc, argv, &x->cli->set, &rest, &err) == 0 ||
+           conf_read(x->program, 1, argv, &x->cli->set, &rest, &err) == 0;
 }
 
 static void complete_word(struct completing *x, int n, char **words)
@@ -349,9 +350,7 @@ void complete(struct cli *c, const struct conf_program *program, int n,
                            .before = "",
                            .kind = "",
                            .out = out};
-    if (!asks_for_itself(n - 1, words)) {
-        read_settings(&x, n, words);
+    if (!asks_for_itself(n - 1, words) && read_settings(&x, n, words))
         complete_word(&x, n, words);
-    }
     str_add(out, x.files ? ":files\n" : ":\n");
 }

@@ -72,6 +72,8 @@ ok $? "a file is the shell's to complete"
 ok $? "so is another program's command"
 [ "$(BIGA_SERVER=http://127.0.0.1:1 biga __complete topo "" 2>&1)" = ":" ]
 ok $? "without a server there are no names, and no words about it"
+[ "$(BIGA_OUTPUT=xml biga __complete topo "" 2>&1)" = ":" ]
+ok $? "nor with a variable that is wrong"
 biga completion csh >"$dir/csh.log" 2>&1
 [ $? = 2 ] && grep -q 'must be bash, zsh or fish' "$dir/csh.log"
 ok $? "of other shells it knows nothing"
