@@ -125,7 +125,7 @@ const struct verb_about verbs_about[] = {
      .group = GROUP_LOOK,
      .brief = "what happened, newest last",
      .kind = "",
-     .takes = "",
+     .takes = "node|card|pod|job",
      .lists = {&events_listing},
      .examples = "biga events --since -1h\n"
                  "biga events node/host1           # its cards and pods, too\n"
@@ -136,7 +136,7 @@ const struct verb_about verbs_about[] = {
      .group = GROUP_LOOK,
      .brief = "what was at a moment",
      .kind = "",
-     .takes = "",
+     .takes = "node|card|pod|job",
      .lists = {&past_pods_listing, &past_cards_listing, &events_listing},
      .examples = "biga history node/host1 --at 14:05   # who had which card\n"
                  "biga history pod/ring-0 --at -2h     # why it was refused\n"
@@ -179,7 +179,7 @@ const struct verb_about verbs_about[] = {
      .group = GROUP_ACT,
      .brief = "until pods or jobs run, end or are gone",
      .kind = "",
-     .takes = "",
+     .takes = "job|pod+",
      .examples = "biga wait job/ring --for=running --timeout 60s\n"
                  "biga wait pod/ring-0 pod/ring-1 --for=ready\n"
                  "biga wait jobs -l state=Running --for=done",

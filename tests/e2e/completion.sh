@@ -61,6 +61,8 @@ is "… kinds alone where no pod begins so" "job" delete j
 is "names of a kind" "ring" delete secret ""
 is "names in another namespace" "" -n lab ps ""
 is "whole names" "default/ring-0 default/ring-0-xpu" ps default/ring-0
+is "jobs and pods to wait for" "job/ring" wait pod/metrics job/r
+is "what there is a history of" "node/host-a" history n
 is "namespaces" "default" ps -n ""
 is "shells" "bash zsh fish" completion ""
 is "nothing behind all arguments" "" topo host-a ""
