@@ -8,8 +8,9 @@
 static const char about[] =
     "Asks a Biga extender what it knows: nodes, their cards and how close "
     "everything in them is, which pod was given what, and why. The commands "
-    "card, pods, logs and exec ask the advertiser of this host instead, over "
-    "its unix socket, as root or its own user.\n\n"
+    "card, pods and rsh ask the advertiser of this host instead, over its unix "
+    "socket, as root or its own user; so do logs and exec where --socket is "
+    "given, or where that can be read and --server is not given.\n\n"
     "A name without a namespace is one of --namespace, else of \"default\". "
     "A card is called by its PCI address. "
     "Colours are "
