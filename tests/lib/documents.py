@@ -84,7 +84,8 @@ def script(own):
 def run(text, hangs):
     """Each line has to succeed; what they said.  What a person would not wait
     for longer is waited for until it hangs, after so many seconds."""
-    text, n = re.subn(r"--timeout=\d+s", f"--timeout={hangs:.0f}s", text)
+    text, n = re.subn(r"--timeout([= ])\d+s",
+                      rf"--timeout\g<1>{hangs:.0f}s", text)
     got = subprocess.run(["bash", "-euo", "pipefail", "-c", text], cwd=ROOT,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                          text=True, check=False, timeout=(n + 4) * hangs)
