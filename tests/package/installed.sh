@@ -68,8 +68,11 @@ install() { # FOLDER: by apt, with all that the packages need
         $1/*.deb" && echo installed
 }
 check "they install with what they need" 0 "^installed$" install /debs
+whole() { # PACKAGE: dpkg prints what is not, and its status says nothing of it
+    ! inside dpkg --verify "$1" 2>&1 | grep . && echo whole
+}
 for name in $NAMES; do
-    check "$name is whole" 0 "^done$" quietly inside dpkg --verify "$name"
+    check "$name is whole" 0 "^whole$" whole "$name"
 done
 for unit in $UNITS; do
     check "$unit is not enabled" 1 "^disabled$" inside systemctl is-enabled $unit
