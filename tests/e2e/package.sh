@@ -25,7 +25,7 @@ for package in $packages; do
     check "$package unpacks" 0 "^done$" quietly \
         dpkg-deb --raw-extract "$(deb "$package")" "$work/$package"
 done
-for program in biga/biga biga-extender/biga-extender \
+for program in biga/biga biga/biga-replay biga-extender/biga-extender \
     biga-advertiser/biga-advertiser biga-advertiser/biga-cri; do
     root=$work/${program%/*} name=${program#*/}
     check "$name runs" 0 "^$name [0-9.]+$" "$root/usr/bin/$name" --version
