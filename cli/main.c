@@ -94,6 +94,8 @@ static int dispatch(struct cli *c, int argc, char **argv)
     int rc = options_check(c, v->name, v->options);
     if (rc == 0 && options_have(v->options, "output"))
         rc = output_choose(c);
+    else
+        c->set.json = false; /* BIGA_JSON is for others */
     if (rc == 0 && c->set.all_namespaces && cli_is_given(c, "namespace"))
         rc = cli_usage("--all-namespaces: --namespace is given, too");
     if (rc)

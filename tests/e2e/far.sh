@@ -31,6 +31,8 @@ check "since a time" 0 "^since 2026-01-02T03:04:05" "$biga" logs \
 check "since nonsense" 2 'since: .*5x' "$biga" logs --since 5x p-0
 check "of a job, each line with its pod" 0 '^\[p-0-xpu\] one$' "$biga" logs job/ring
 check "of chosen pods" 0 '^\[p-1\] one$' "$biga" logs -l app=p-1
+check "… whatever BIGA_JSON is for other commands" 0 '^\[p-1\] one$' \
+    env BIGA_JSON=true "$biga" logs -l app=p-1
 check "of none that is chosen" 1 "no pod is meant" "$biga" logs -l app=other
 check "of no pod" 2 "which pods" "$biga" logs
 check "a node that is away" 1 "is away since" "$biga" logs away
