@@ -18,6 +18,15 @@ static int complain_verb(const char *word)
              : cli_usage("%s: no such command; see biga help", word);
 }
 
+/* Of a pod with its namespace, as the server lists them. */
+static char *whole_name(const struct cli *c, const char *kind, const char *name)
+{
+    const char *own = cli_namespace(c);
+    if (strcmp(kind, "pod") != 0 || strchr(name, '/'))
+        return xstrdup(name);
+    return xasprintf("%s/%s", own ? own : "default", name);
+}
+
 /* What the server does not know: is there something with such a name? */
 static void suggest_names(struct cli *c, const char *takes, int argc,
                           char **argv)
@@ -30,9 +39,10 @@ static void suggest_names(struct cli *c, const char *takes, int argc,
                                   : named ? xstrdup(argv[i++])
                                           : xstrdup("pod");
         cleanup_str struct str name = STR_INIT(4096);
+        cleanup_free char *word = whole_name(c, kind, argv[i]);
         takes += n + (takes[n] == ' ');
-        if (names_guess(c, kind, argv[i], &name) &&
-            strcmp(str_text(&name), argv[i]) != 0)
+        if (names_guess(c, kind, word, &name) &&
+            strcmp(str_text(&name), word) != 0)
             fprintf(stderr, "Did you mean %s \"%s\"?\n", kind, str_text(&name));
     }
 }

@@ -186,7 +186,7 @@ static int complain(struct pod_stream *s, const struct stream_answer *answer,
 
 /* An exit code, or -errno. */
 static int await_answer(struct pod_stream *s, int64_t until_ms,
-                        struct error *err)
+                        long *ret_status, struct error *err)
 {
     struct stream_answer answer;
     size_t end = 0;
@@ -204,6 +204,7 @@ static int await_answer(struct pod_stream *s, int64_t until_ms,
         r = stream_answer_read(s->in.data, end, "websocket", &answer, err);
     if (r < 0)
         return r;
+    *ret_status = answer.status;
     if (answer.status != 101)
         return complain(s, &answer, end, until_ms);
     drop_taken(&s->in, end);
@@ -211,11 +212,12 @@ static int await_answer(struct pod_stream *s, int64_t until_ms,
 }
 
 int pod_stream_open(struct cli *c, const char *path, const char *protocol,
-                    struct pod_stream **ret_stream)
+                    struct pod_stream **ret_stream, long *ret_status)
 {
     cleanup_with(pod_stream) struct pod_stream *s = xcalloc(1, sizeof *s);
     int64_t until_ms = clock_ms() + OPEN_MS;
     struct error err = {0};
+    long status = 0;
     s->in = STR_INIT(IN_MAX);
     s->out = STR_INIT(OUT_MAX);
     stream_conn_init(&s->conn, -1);
@@ -226,7 +228,9 @@ int pod_stream_open(struct cli *c, const char *path, const char *protocol,
         return cli_usage("%s", err.text);
     r = dial(s, until_ms, &err);
     if (r == 0)
-        r = await_answer(s, until_ms, &err);
+        r = await_answer(s, until_ms, &status, &err);
+    if (ret_status)
+        *ret_status = status;
     if (r < 0)
         return cli_complain_unreachable(c, &err);
     if (r == 0)

@@ -21,9 +21,10 @@ struct pod_stream;
 
 /* Connect, and ask for `path` with that subprotocol.  Blocks until the pod's
  * node has agreed, or for 30 s.  An exit code, after saying on stderr what is
- * wrong. */
+ * wrong.  `*ret_status` (NULL allowed) is that of the server's answer; 0: none
+ * came. */
 int pod_stream_open(struct cli *c, const char *path, const char *protocol,
-                    struct pod_stream **ret_stream);
+                    struct pod_stream **ret_stream, long *ret_status);
 void pod_stream_close(struct pod_stream *s); /* NULL allowed */
 DEFINE_CLEANUP(pod_stream, struct pod_stream *, pod_stream_close)
 

@@ -52,6 +52,7 @@ struct log {
     struct str line; /* with a prefix: what is not a whole line yet */
     struct error failure;
     int rc;
+    long status; /* of the answer; 0: none came */
 };
 
 static bool print(struct log *l, const char *data, size_t size)
@@ -120,6 +121,7 @@ static int fetch(struct log *l)
                                          .accept = "text/plain",
                                          .follow = &follow};
     rc = http_send(http, &request, &answer, &err);
+    l->status = answer.status;
     if (l->failure.code)
         rc = cli_fail("%s", l->failure.text);
     else if (rc < 0 && answer.status == 200)
@@ -144,6 +146,7 @@ static int log_show(struct cli *c, const char *pod, const char *prefix)
                     .clean = isatty(STDOUT_FILENO),
                     .line = STR_INIT(STR_MAX_DEFAULT)};
     int rc = fetch(&l);
+    c->status = l.status;
     str_fini(&l.line);
     return rc;
 }

@@ -117,8 +117,9 @@ static void *serve(void *arg)
     thread_name("forward", NULL);
     far_path(x->f->c, x->f->pod, "portforward", &path);
     str_addf(&path, "&ports=%u", x->there);
-    if (pod_stream_open(x->f->c, str_text(&path), PROTOCOL, &x->stream) == 0 &&
-        run(x, &err) < 0)
+    int rc = pod_stream_open(x->f->c, str_text(&path), PROTOCOL, &x->stream,
+                             NULL);
+    if (rc == 0 && run(x, &err) < 0)
         (void)cli_fail("port %u: %s", x->there, err.text);
     if (x->trouble.size)
         (void)cli_fail("port %u: %s", x->there, str_text(&x->trouble));

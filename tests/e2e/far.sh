@@ -41,6 +41,9 @@ check "all that are followed" 0 "^6$" wc -l <"$work/followed"
 script -qec "$biga logs p-0" /dev/null >"$work/shown" </dev/null
 check "a terminal is not told to turn red" 0 '^two \?\[31mred' cat "$work/shown"
 
+check "a slip of a name is understood" 1 '^Did you mean pod .default/p-0.\?$' \
+    "$biga" logs p-o
+
 # --- exec -----------------------------------------------------------------------
 
 check "a command's output" 0 "^hello world$" "$biga" exec p-0 -- echo "hello world"
@@ -53,6 +56,8 @@ check "no input" 0 "^0$" "$biga" exec p-0 -- wc -c <"$work/data"
 "$biga" exec p-0 -- cat "$work/data" >"$work/copy"
 same "much output" cmp "$work/data" "$work/copy"
 check "a node that is away" 1 "is away since" "$biga" exec away -- true
+check "a slip of a name" 1 '^Did you mean pod .default/p-0.\?$' \
+    "$biga" exec p-o -- true
 check "a terminal that is none" 2 "no terminal" "$biga" exec -t p-0 -- true </dev/null
 script -qec "stty rows 7 cols 77; $biga exec -it p-0 -- sh -c 'tty; until stty size | grep 7.77; do sleep 0.05; done'" \
     /dev/null >"$work/shown" </dev/null

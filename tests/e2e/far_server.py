@@ -108,6 +108,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer({"items": [
                 {"namespace": "default", "name": n, "labels": {"app": n}}
                 for n in ("p-0", "p-1")]})
+        elif parts[2] == "p-o":
+            self.refuse(404, "there is no pod default/p-o")
         elif parts[2] == "away":
             self.refuse(503, "node n1 is away since 2026-01-02T03:04:05Z")
         else:
