@@ -71,11 +71,8 @@ static int run_again(struct cli *c, void *ctx)
         str_reset(&c->out);
         return 0;
     }
-    if (r->last)
-        fputs(c->form == OUTPUT_YAML ? "---\n"
-              : c->set.json          ? ""
-                                     : "\n",
-              stdout);
+    if (r->last && !c->set.json) /* YAML has its "---" already */
+        fputs("\n", stdout);
     free(r->last);
     r->last = xstrdup(str_text(&c->out));
     return 0;
