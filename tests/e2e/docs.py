@@ -52,6 +52,8 @@ def main():
             for path in documents.documents() for b in documents.shell(path)
             if b.word not in documents.RUNNERS],
            "each block of commands says who runs it")
+    tap.ok(list(documents.unmarked()),
+           "no command of biga stands outside of such a block")
     faults = documents.Faults(BUILD)
     for path, own in documents.told("checked"):
         tap.ok([f"{b}: {fault}" for b in own for fault in faults.of(b)],

@@ -56,6 +56,16 @@ def shell(path):
     return [b for b in blocks(path) if b.language in ("sh", "bash", "shell")]
 
 
+def unmarked():
+    """Indented lines that are commands, which nobody would run: texts."""
+    for path in documents():
+        with open(os.path.join(ROOT, path), encoding="utf-8") as f:
+            text = BLOCK.sub(lambda m: "\n" * m.group().count("\n"), f.read())
+        for i, line in enumerate(text.splitlines(), 1):
+            if re.match(r"( {4}|\t)\$? ?(biga|make) ", line):
+                yield f"{path}:{i}: {line.strip()}"
+
+
 def told(runner):
     """The documents with blocks for that runner: path, its blocks."""
     for path in documents():
