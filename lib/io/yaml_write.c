@@ -1,6 +1,7 @@
 #include "lib/io/yaml_write.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <yaml.h>
@@ -60,7 +61,9 @@ static void number(yaml_emitter_t *e, double value)
 {
     char digits[NUMBER_MAX];
     bool whole = fabs(value) < 1e15 && trunc(value) == value;
-    (void)snprintf(digits, sizeof digits, whole ? "%.0f" : "%.17g", value);
+    (void)snprintf(digits, sizeof digits, whole ? "%.0f" : "%.15g", value);
+    if (strtod(digits, NULL) != value) /* 0.1 needs not all digits */
+        (void)snprintf(digits, sizeof digits, "%.17g", value);
     scalar(e, digits, YAML_PLAIN_SCALAR_STYLE);
 }
 

@@ -48,6 +48,12 @@ Test(yaml_write, what_reads_as_something_else_is_quoted)
                 "pci: \"0000:17:00.0\"\n\"n\": \"12\"\n\"no\": \"No\"\n");
 }
 
+Test(yaml_write, numbers_have_no_more_digits_than_they_need)
+{
+    assert_yaml("{\"a\":0.1,\"b\":-2.35,\"c\":1e300,\"d\":8}",
+                "a: 0.1\nb: -2.35\nc: 1e+300\nd: 8\n");
+}
+
 Test(yaml_write, everything_is_read_back)
 {
     static const char *const all[] = {
