@@ -37,7 +37,9 @@ bind() { # POD NODE
 }
 
 start_extender
-biga events -w >"$dir/watched" 2>"$dir/watch.log" &
+# not by the function: what is killed below would be the shell around it
+"$BUILD/biga" --server "http://127.0.0.1:$(port read)" events -w \
+    >"$dir/watched" 2>"$dir/watch.log" &
 watch=$!
 pids+=("$watch")
 start_fleet
