@@ -36,9 +36,10 @@ debootstrap --variant=minbase --include=systemd,ca-certificates "$codename" \
     skip "debootstrap cannot make a $codename: $(tail -n 1 "$work/log")"
 mount -t proc proc "$root/proc" || skip "proc cannot be mounted here"
 echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/quick" # it goes away soon
+there=(chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin
+    LC_ALL=C HOME=/root DEBIAN_FRONTEND=noninteractive)
 inside() {
-    chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C \
-        HOME=/root DEBIAN_FRONTEND=noninteractive "$@"
+    "${there[@]}" "$@"
 }
 quietly() {
     "$@" && echo "done"
@@ -89,16 +90,17 @@ check "a card's containerd is set up without the repository" 0 \
     'sandbox_image = ".*biga-pause:[0-9]' \
     inside /usr/lib/biga/card-setup --address 192.168.100.2
 
-# an extender and an advertiser as their units have them, but for ports
+# an extender and an advertiser as their units have them, but for ports; not
+# by inside(): $! would be the shell around them, and they would go on
 ports=()
 for first in 11000 13000 15000; do
     ports+=("127.0.0.1:$(free_port $first)")
 done
-inside biga-extender --state /var/lib/biga --read-listen "${ports[0]}" \
+"${there[@]}" biga-extender --state /var/lib/biga --read-listen "${ports[0]}" \
     --publish-listen "${ports[1]}" --scheduler-listen "${ports[2]}" \
     2>"$work/extender.log" &
 extender=$!
-inside biga-advertiser --fleet 2 --server "http://${ports[1]}" \
+"${there[@]}" biga-advertiser --fleet 2 --server "http://${ports[1]}" \
     2>"$work/advertiser.log" &
 advertiser=$!
 published() {
