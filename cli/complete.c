@@ -158,6 +158,8 @@ static void offer_values(struct completing *x, const struct conf_setting *s)
         offer_names(x, s->name);
     else if (strcmp(s->name, "sort-by") == 0)
         offer_columns(x);
+    else if (strcmp(s->name, "for") == 0)
+        offer_each(x, "placed|running|ready|done|deleted", '|');
     else if (strcmp(metavar, "FILE") == 0 || strcmp(metavar, "PATH") == 0)
         x->files = true;
 }

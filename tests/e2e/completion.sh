@@ -55,6 +55,7 @@ is() { # NAME WANTED TYPED…
 is "values of an option" "table wide json yaml name" nodes -o ""
 is "an option that begins so" "--socket" logs --so
 is "none of another command" "" logs --grace
+is "states to wait for" "running ready" wait --for r
 is "columns of the list" "ROLE READY RESTARTS REASON" ps --sort-by R
 is "kinds and pods" "metrics" delete m
 is "… kinds alone where no pod begins so" "job" delete j
