@@ -199,6 +199,7 @@ Test(node_drawing, frames_packages_of_several_numa_nodes)
     put(topo);
     draw(DRAWING_FILE);
     EXPECT(2, "<rect class=\"p\"");
+    EXPECT(1, ".biga-drawing .p{fill:none;"); /* else it is filled with black */
     EXPECT(1, ">package 1</text>\n<rect class=\"f\"");
     EXPECT(1, ">NUMA node 9</text>");
     EXPECT(1, ">NUMA node unknown</text>");
