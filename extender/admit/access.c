@@ -434,15 +434,20 @@ admit_listed(struct access *a, struct httpd_request *rq, const char *token)
     return HTTPD_REFUSE;
 }
 
-uint64_t access_client(const struct httpd_request *rq)
+uint64_t access_client(const struct httpd_request *rq, bool secure)
 {
+    cleanup_str struct str cookie = STR_INIT(COOKIE_TOKEN_MAX + 1);
     const char *token = bearer(rq);
     uint64_t digest[32 / sizeof(uint64_t)] = {0};
-    if (!token)
-        return 0;
-    if (gnutls_hash_fast(GNUTLS_DIG_SHA256, token, strlen(token), digest) < 0)
+    if (!token && cookie_token(rq, secure, &cookie))
+        token = str_text(&cookie);
+    if (token &&
+        gnutls_hash_fast(GNUTLS_DIG_SHA256, token, strlen(token), digest) < 0)
         abort(); /* it is always there */
-    return digest[0] | 1;
+    bool some = token != NULL;
+    if (cookie.data)
+        explicit_bzero(cookie.data, cookie.cap);
+    return some ? digest[0] | 1 : 0;
 }
 
 static enum httpd_admission judge_token(const struct listener *listener,

@@ -54,9 +54,10 @@ enum httpd_admission access_read(struct httpd_request *rq, void *ctx);
 /* The one node that the client may publish for; false: for any (no TLS). */
 bool access_node(const struct httpd_request *rq,
                  char ret_node[TLS_NAME_MAX + 1]);
-/* Whose token the request of the read listener has, as a number that tells
- * little; 0: none, as where none is asked for. */
-uint64_t access_client(const struct httpd_request *rq);
+/* Whose token the request of the read listener has, be it in a cookie, as a
+ * number that tells little; 0: none, as where none is asked for.  `secure`: as
+ * in cookie.h. */
+uint64_t access_client(const struct httpd_request *rq, bool secure);
 /* Calls that wait for the API server fail from now on, so that the listeners
  * can stop. */
 void access_quiesce(struct access *a); /* NULL allowed */

@@ -64,7 +64,8 @@ static void ask(struct httpd_request *rq, struct app *app, enum relay_kind kind)
         .uid = p->uid,
         .node = place->node,
         .silent_since_ms = silent_since(s, place->node)};
-    relay_ask(steal(&stream), rq, &pod, access_client(rq));
+    relay_ask(steal(&stream), rq, &pod,
+              access_client(rq, app->listener.secure));
 }
 
 static void on_log(struct httpd_request *rq, void *ctx)
