@@ -357,9 +357,25 @@ stream_right_of(const struct httpd_request *rq)
     return NULL;
 }
 
-/* The path that is judged: a page is of what it shows. */
-static char *judged_path(const char *path)
+/* The path that is judged: a page is of what it shows, which may be how a thing
+ * was. */
+static char *judged_path(const struct httpd_request *rq)
 {
+    static const struct {
+        const char *page, *past;
+    } things[] = {{"/ui/nodes/", "/v1/history/node/"},
+                  {"/ui/cards/", "/v1/history/card/"},
+                  {"/ui/jobs/", "/v1/history/job/"},
+                  {"/ui/pods/", "/v1/history/pod/"}};
+    const char *path = httpd_path(rq), *at = httpd_query(rq, "at");
+    bool past = is_page(path) && at && *at;
+    if (past && strcmp(path, "/") == 0)
+        return xstrdup("/v1/topology");
+    for (size_t i = 0; past && i < ARRAY_LEN(things); i++) {
+        size_t size = strlen(things[i].page);
+        if (strncmp(path, things[i].page, size) == 0)
+            return xasprintf("%s%s", things[i].past, path + size);
+    }
     return strncmp(path, "/ui/", 4) == 0 ? xasprintf("/v1/%s", path + 4)
                                          : xstrdup(path);
 }
@@ -368,7 +384,7 @@ static enum httpd_admission review(const struct listener *listener,
                                    struct httpd_request *rq, const char *token)
 {
     struct access *a = listener->access;
-    cleanup_free char *path = judged_path(httpd_path(rq));
+    cleanup_free char *path = judged_path(rq);
     struct review_call call = {
         .token = token, .verb = verb_of(httpd_method(rq)), .path = path};
     const struct stream_right *right = stream_right_of(rq);

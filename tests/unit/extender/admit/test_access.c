@@ -329,7 +329,8 @@ Test(access, read_listener_asks_for_tokens_of_a_file)
 
 /* --- by token, of the API server ---------------------------------------- */
 
-/* Knows alice, who may read all but /v1/policy, and bob, who may nothing. */
+/* Knows alice, who may read all but /v1/policy and the past, and bob, who may
+ * nothing. */
 struct api {
     struct httpd *httpd;
     atomic_uint n_tokens, n_access;
@@ -388,7 +389,9 @@ static void on_access(struct httpd_request *rq, void *ctx)
     }
     bool allowed = strstr(body, "\"user\":\"alice\"") &&
                    strstr(body, "\"verb\":\"get\"") &&
-                   !strstr(body, "\"path\":\"/v1/policy\"");
+                   !strstr(body, "\"path\":\"/v1/policy\"") &&
+                   !strstr(body, "\"path\":\"/v1/topology\"") &&
+                   !strstr(body, "\"path\":\"/v1/history/");
     httpd_status(rq, 201);
     str_addf(httpd_reply(rq),
              "{\"kind\":\"SubjectAccessReview\",\"status\":{\"allowed\":%s}}",
@@ -446,6 +449,29 @@ Test(access, streams_of_pods_need_rights_to_their_subresources)
         read_as(&p, "GET", "/v1/pods/team-a/one/%65xec", TOKEN_A, &reply), 403);
     cr_expect_eq(read_as(&p, "GET", "/v1/pods/team-a/one/log", TOKEN_B, &reply),
                  403);
+    raw_reply_fini(&reply);
+    place_fini(&p);
+    httpd_stop(api.httpd);
+}
+
+Test(access, pages_of_the_past_need_the_right_to_the_past)
+{
+    static const struct {
+        const char *path;
+        int status;
+    } cases[] = {
+        {"/ui/nodes", 200},         {"/ui/nodes/n?at=", 404},
+        {"/ui/nodes/n?at=x", 403},  {"/ui/cards/n/c?at=x", 403},
+        {"/ui/jobs/a/b?at=x", 403}, {"/ui/pods/a/b?at=x", 403},
+        {"/?at=x", 403},            {"/", 200},
+    };
+    struct place p;
+    struct api api;
+    struct raw_reply reply = {0};
+    start_with_api(&p, &api);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        cr_expect_eq(read_as(&p, "GET", cases[i].path, TOKEN_A, &reply),
+                     cases[i].status, "%s", cases[i].path);
     raw_reply_fini(&reply);
     place_fini(&p);
     httpd_stop(api.httpd);
