@@ -482,7 +482,7 @@ static enum httpd_admission judge_cookie(const struct listener *listener,
 {
     cleanup_str struct str token = STR_INIT(COOKIE_TOKEN_MAX + 1);
     enum httpd_admission verdict;
-    const char *fault = cookie_fault(rq);
+    const char *fault = cookie_fault(rq, stream_right_of(rq));
     if (!cookie_token(rq, listener->secure, &token))
         verdict = refuse(listener, rq, 401, "token-missing",
                          "a token is needed here: Authorization: Bearer "

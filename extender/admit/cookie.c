@@ -35,33 +35,16 @@ bool cookie_set(struct httpd_request *rq, bool secure, const char *token)
     return true;
 }
 
-static bool ends_with(const char *path, const char *word)
-{
-    size_t size = strlen(path), n = strlen(word);
-    return size >= n && strcmp(path + size - n, word) == 0;
-}
-
-/* What a pod writes and reads is told to no page whose place is not known. */
-static bool is_of_pod(const char *path)
-{
-    static const char *const words[] = {"/log", "/exec", "/attach",
-                                        "/portforward"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (ends_with(path, words[i]))
-            return true;
-    return false;
-}
-
-const char *cookie_fault(const struct httpd_request *rq)
+const char *cookie_fault(const struct httpd_request *rq, bool of_pod)
 {
     const char *site = httpd_header(rq, "Sec-Fetch-Site");
     bool own = site && strcmp(site, "same-origin") == 0;
     if (httpd_method(rq) != HTTPD_GET || httpd_header(rq, "Upgrade"))
         return "a cookie only lets read: send the token as Authorization: "
                "Bearer TOKEN";
-    if (own || (!site && !is_of_pod(httpd_path(rq))))
+    if (own || (!site && !of_pod))
         return NULL;
-    if (site && strcmp(site, "none") == 0 && !is_of_pod(httpd_path(rq)))
+    if (site && strcmp(site, "none") == 0 && !of_pod)
         return NULL; /* the user has typed it, or has it as a bookmark */
     return "a cookie is for pages of this server alone";
 }

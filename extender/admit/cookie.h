@@ -20,7 +20,9 @@ bool cookie_token(const struct httpd_request *rq, bool secure, struct str *out);
 /* Keep this token, or "": none any more.  False: no cookie can hold it. */
 bool cookie_set(struct httpd_request *rq, bool secure, const char *token);
 
-/* Why a request may not be judged by a cookie; NULL: it may. */
-const char *cookie_fault(const struct httpd_request *rq);
+/* Why a request may not be judged by a cookie; NULL: it may.  `of_pod`: it is
+ * for what a pod writes and reads, which is told to no page whose place is not
+ * known. */
+const char *cookie_fault(const struct httpd_request *rq, bool of_pod);
 
 #endif

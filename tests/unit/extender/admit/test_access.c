@@ -260,6 +260,49 @@ Test(access, nodes_see_their_own_pods_alone)
     str_fini(&body);
 }
 
+/* --- by a cookie --------------------------------------------------------- */
+
+Test(access, cookies_let_read_and_only_for_pages_of_ours)
+{
+    static const struct {
+        const char *method, *path, *header;
+        int status;
+    } cases[] = {
+        {"GET", "/v1/nodes", "", 200},
+        {"GET", "/v1/nodes", "Sec-Fetch-Site: none\r\n", 200},
+        {"GET", "/v1/nodes", "Sec-Fetch-Site: same-origin\r\n", 200},
+        {"GET", "/v1/nodes", "Sec-Fetch-Site: same-site\r\n", 403},
+        {"GET", "/v1/nodes", "Sec-Fetch-Site: cross-site\r\n", 403},
+        {"GET", "/v1/nodes", "Upgrade: websocket\r\n", 403},
+        {"DELETE", "/v1/allocations/a/b", "Sec-Fetch-Site: same-origin\r\n",
+         403},
+        {"GET", "/v1/pods/a/b/log", "", 403},
+        {"GET", "/v1/pods/a/b/%6cog", "", 403},
+        {"GET", "/v1/pods/a/b/log", "Sec-Fetch-Site: none\r\n", 403},
+        {"GET", "/v1/pods/a/b/log", "Sec-Fetch-Site: same-origin\r\n", 404},
+    };
+    struct place p;
+    struct raw_reply reply = {0};
+    struct server_config config = config_default();
+    place_init(&p);
+    cleanup_free char *tokens = file(&p, "tokens", "");
+    write_file(&p, "tokens", TOKEN_A ",alice\n");
+    config.token_file = tokens;
+    start(&p, &config);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup_free char *header = xasprintf("Cookie: biga=" TOKEN_A
+                                              "\r\n%s",
+                                              cases[i].header);
+        int status = raw_call(server_port(p.server, SERVER_READ),
+                              cases[i].method, cases[i].path, header, NULL,
+                              &reply);
+        cr_expect_eq(status, cases[i].status, "%s %s %s: %d", cases[i].method,
+                     cases[i].path, cases[i].header, status);
+    }
+    raw_reply_fini(&reply);
+    place_fini(&p);
+}
+
 /* --- by token, of a file ------------------------------------------------ */
 
 static int read_as(const struct place *p, const char *method, const char *path,
