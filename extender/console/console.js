@@ -13,7 +13,7 @@ let etag = main.dataset.tag ?? "";
 let asking = false;
 let again = false;
 let pressed = false; // a click is on its way
-let then = new URL(location.href).searchParams.has("at"); // the past is shown
+let then = Boolean(new URL(location.href).searchParams.get("at")); // the past
 
 // Whoever types, or has marked something to copy it, is not interrupted.
 function busy() {

@@ -137,6 +137,9 @@ def test_clicks(t, fleet, browser):
 
 
 def test_time(t, fleet, browser):
+    with t.check("a time that was left open is now, and stays fresh"):
+        go(browser, fleet, "/?at=")
+        assert not browser.run("return busy()")
     with t.check("events lead to what they are of"):
         go(browser, fleet, "/ui/events")
         wait_for("an event", lambda: "Bound" in browser.text() or
