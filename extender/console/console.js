@@ -117,27 +117,44 @@ function rest() {
 const MINUTE_MS = 60000;
 const time = document.getElementById("time");
 const moment = document.getElementById("moment");
-let wishes = 0;
+let wished = 0; // how often a moment was
+let going = false;
 
-// Only the newest wish is shown, in whatever order answers come.
-async function goTo(at) {
-    const mine = ++wishes;
+function address(at) {
     const url = new URL(location.href);
-    then = at !== null;
-    time.classList.toggle("past", then);
-    time.elements.at.value = at ?? "";
-    if (then)
+    if (at)
         url.searchParams.set("at", at);
     else
         url.searchParams.delete("at");
     history.replaceState(null, "", url);
+}
+
+// A slider that is drawn passes hundreds of moments: one is asked for at a
+// time, and then the one where it is by now.
+async function goTo(at) {
+    wished++;
+    then = at !== null;
+    time.classList.toggle("past", then);
+    time.elements.at.value = at ?? "";
     etag = "";
-    const answer = await content(at);
-    if (answer.status === 401)
-        location.reload();
-    const html = await answer.text();
-    if (mine === wishes)
-        show(html);
+    if (going)
+        return;
+    going = true;
+    try {
+        for (let mine = 0; mine !== wished;) {
+            mine = wished;
+            const wish = then ? time.elements.at.value : null;
+            address(wish);
+            const answer = await content(wish);
+            if (answer.status === 401)
+                location.reload();
+            const html = await answer.text();
+            if (mine === wished)
+                show(html);
+        }
+    } finally {
+        going = false;
+    }
 }
 
 function slide() {

@@ -153,6 +153,15 @@ def test_time(t, fleet, browser):
                     "m.value = -600; m.dispatchEvent(new Event('input'))")
         browser.find("main .then")
         assert "at=" in browser.url(), browser.url()
+        asked = browser.run_async(
+            "const done = arguments[0]; const m = document.getElementById("
+            "'moment'); const n = () => performance.getEntriesByType("
+            "'resource').filter((x) => x.name.includes('fragment')).length;"
+            "performance.setResourceTimingBufferSize(10000);"
+            "const before = n(); for (let i = -500; i < -100; i++) {"
+            "m.value = i; m.dispatchEvent(new Event('input')); }"
+            "setTimeout(() => done(n() - before), 2000)")
+        assert 1 <= asked <= 3, f"{asked} questions for one move"
         browser.click("#now")
         wait_for("now", lambda: not browser.run(
             "return document.querySelector('main .then')"))
