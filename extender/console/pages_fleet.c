@@ -16,20 +16,22 @@ struct totals {
     size_t ready, cards, idle, gpus, free_gpus, ill, unaligned;
 };
 
-static struct totals count(const struct console_reply *r)
+/* And how each node is, by its index: this is the most of the page's work. */
+static struct totals count(const struct console_reply *r,
+                           struct console_health *ret_healths)
 {
     struct totals t = {0};
     for (size_t i = 0; i < r->snapshot->n_nodes; i++) {
         const struct node *node = snapshot_node(r->snapshot, i);
-        struct console_health h;
-        console_health_judge(r->snapshot, r->app->achieved, node, &h);
+        struct console_health *h = &ret_healths[i];
+        console_health_judge(r->snapshot, r->app->achieved, node, h);
         t.ready += node->status == NODE_READY;
-        t.cards += h.cards;
-        t.idle += h.idle;
-        t.gpus += h.gpus;
-        t.free_gpus += h.free_gpus;
-        t.ill += h.ill;
-        t.unaligned += h.unaligned;
+        t.cards += h->cards;
+        t.idle += h->idle;
+        t.gpus += h->gpus;
+        t.free_gpus += h->free_gpus;
+        t.ill += h->ill;
+        t.unaligned += h->unaligned;
     }
     return t;
 }
@@ -51,7 +53,7 @@ static void write_totals(const struct console_reply *r, const struct totals *t,
 }
 
 static void write_ill(const struct console_reply *r, size_t n_ill,
-                      struct str *out)
+                      const struct console_health *healths, struct str *out)
 {
     size_t n = 0;
     if (n_ill == 0)
@@ -61,9 +63,7 @@ static void write_ill(const struct console_reply *r, size_t n_ill,
     for (size_t i = 0; i < r->snapshot->n_nodes && n < ILL_MAX; i++) {
         const struct node *node = snapshot_node(r->snapshot, i);
         cleanup_str struct str why = STR_INIT(STR_MAX_DEFAULT);
-        struct console_health h;
-        console_health_judge(r->snapshot, r->app->achieved, node, &h);
-        if (!h.ill)
+        if (!healths[i].ill)
             continue;
         n++;
         console_health_explain(r->snapshot, r->app->achieved, node, &why);
@@ -89,11 +89,12 @@ void page_fleet(struct httpd_request *rq, void *ctx)
         console_then_show_fleet(&r);
         return;
     }
-    const struct console_map map = {.snapshot = r.snapshot,
-                                    .achieved = r.app->achieved};
-    struct totals t = count(&r);
+    cleanup_free struct console_health *healths =
+        xcalloc(r.snapshot->n_nodes + 1, sizeof *healths);
+    const struct console_map map = {.snapshot = r.snapshot, .healths = healths};
+    struct totals t = count(&r, healths);
     write_totals(&r, &t, &r.out);
-    write_ill(&r, t.ill, &r.out);
+    write_ill(&r, t.ill, healths, &r.out);
     if (r.snapshot->n_nodes == 0)
         str_add(&r.out, "<p>No node has published its topology: start "
                         "biga-advertiser on the nodes.</p>\n");
