@@ -5,6 +5,8 @@
 #include "extender/console/console_map.h"
 #include "extender/console/console_then.h"
 #include "extender/console/html.h"
+#include "extender/view/known_jobs.h"
+#include "extender/view/pending_pods.h"
 #include "extender/view/views.h"
 #include "lib/base/mem.h"
 
@@ -171,21 +173,44 @@ static void search_nodes(struct search *x, const struct snapshot *s)
         search_cards(x, snapshot_node(s, i));
 }
 
+/* Also those that wait, or have ended. */
+static void search_jobs(struct search *x, const struct console_reply *r)
+{
+    struct known_jobs k;
+    known_jobs_init(&k, &r->app->source, snapshot_ref(r->snapshot), NULL, NULL);
+    while (x->n < FOUND_MAX && known_jobs_next(&k)) {
+        const struct demand *d = k.parts.n ? &k.parts.members[0]->demand : NULL;
+        const char *namespace = d ? d->namespace : k.parts.told->namespace;
+        const char *job = d ? d->job : k.parts.told->name;
+        if (!has(job, x->text) || !found(x, "job"))
+            continue;
+        html_add_link(x->out, "jobs", namespace, job, job);
+        html_addf(x->out, " in %s</li>\n", namespace);
+    }
+    known_jobs_fini(&k);
+}
+
+static void search_pending(struct search *x, const struct console_reply *r)
+{
+    struct pending_pods g;
+    pending_pods_read(&g, &r->app->source, r->snapshot, NULL);
+    for (size_t i = 0; i < g.n && x->n < FOUND_MAX; i++) {
+        const struct pending_pod *p = &g.list[i];
+        if (!has(p->name, x->text) || !found(x, "pod"))
+            continue;
+        html_add_link(x->out, "pods", p->namespace, p->name, p->name);
+        html_addf(x->out, " in %s, pending</li>\n", p->namespace);
+    }
+    pending_pods_fini(&g);
+}
+
 static void search_pods(struct search *x, const struct snapshot *s)
 {
-    const struct demand *before = NULL; /* of the job that was told last */
     size_t n;
     cleanup_free const struct allocation **all =
         alloc_index_list(s->allocations, &n);
     for (size_t i = 0; i < n && x->n < FOUND_MAX; i++) {
         const struct demand *d = &all[i]->demand;
-        bool again = before && strcmp(before->job, d->job) == 0 &&
-                     strcmp(before->namespace, d->namespace) == 0;
-        if (*d->job && !again && has(d->job, x->text) && found(x, "job")) {
-            html_add_link(x->out, "jobs", d->namespace, d->job, d->job);
-            html_addf(x->out, " in %s</li>\n", d->namespace);
-            before = d;
-        }
         if (has(d->name, x->text) && found(x, "pod")) {
             html_add_link(x->out, "pods", d->namespace, d->name, d->name);
             html_addf(x->out, " in %s, on %s</li>\n", d->namespace,
@@ -212,7 +237,9 @@ void page_search(struct httpd_request *rq, void *ctx)
                   text);
         search_fabric(&x, r.snapshot);
         search_nodes(&x, r.snapshot);
+        search_jobs(&x, &r);
         search_pods(&x, r.snapshot);
+        search_pending(&x, &r);
         html_addf(&r.out, "</ul><p>%s</p>\n",
                   x.n == 0           ? "Nothing."
                   : x.n == FOUND_MAX ? "These are the first; say more of the "

@@ -130,6 +130,7 @@ def test_clicks(t, fleet, browser):
                            ("leaf3", "/ui/leaves/leaf3"),
                            ("train", "/ui/jobs/ml/train"),
                            ("train-host-3", "/ui/pods/ml/train-host-3"),
+                           ("huge-0", "/ui/pods/ml/huge-0"),
                            ("0000:1a:00", "/ui/cards/")):
             shown(browser)  # keys before that are lost
             browser.press("/", word, "Enter")
