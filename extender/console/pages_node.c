@@ -410,32 +410,55 @@ static void write_drain(const struct node *node, const struct device *d,
     html_add_command(out, str_text(&command));
 }
 
+/* By its id or its PCI address; NULL: the node has no such card. */
+static const struct device *find_card(const struct node *node, const char *id,
+                                      size_t *ret_card)
+{
+    char name[PCI_ADDR_TEXT_MAX];
+    size_t first, n = view_count(node, DEVICE_CARD, &first);
+    for (size_t i = 0; i < n; i++) {
+        const struct device *d = topo_device(node->topo, first + i);
+        *ret_card = i;
+        if (strcmp(d->id, id) == 0 || strcmp(card_name(d, name), id) == 0)
+            return d;
+    }
+    return NULL;
+}
+
+/* "NODE/CARD" as the history has it: by the PCI address. */
+static char *card_object(const struct snapshot *s, const char *node,
+                         const char *id)
+{
+    char name[PCI_ADDR_TEXT_MAX];
+    int32_t i = snapshot_find(s, node, strlen(node));
+    size_t card;
+    const struct device *d =
+        i == NODE_NONE ? NULL
+                       : find_card(snapshot_node(s, (size_t)i), id, &card);
+    return xasprintf("%s/%s", node, d ? card_name(d, name) : id);
+}
+
 void page_card(struct httpd_request *rq, void *ctx)
 {
     static const char *const params[] = {"at", NULL};
     const char *id = httpd_arg(rq, 1);
     struct console_reply r;
     char name[PCI_ADDR_TEXT_MAX];
-    size_t index, first, card = 0;
+    size_t index, card = 0;
     if (!console_begin(&r, rq, ctx, CONSOLE_NODES, params))
         return;
     if (console_then_is_asked(&r)) {
         r.page.title = id;
         console_then_show(&r, HISTORY_CARD,
-                          xasprintf("%s/%s", httpd_arg(rq, 0), id));
+                          card_object(r.snapshot, httpd_arg(rq, 0), id));
         return;
     }
     const struct node *node = find_node(&r, httpd_arg(rq, 0), &index);
-    size_t n = node ? view_count(node, DEVICE_CARD, &first) : 0;
-    while (card < n &&
-           strcmp(topo_device(node->topo, first + card)->id, id) != 0 &&
-           strcmp(card_name(topo_device(node->topo, first + card), name), id))
-        card++;
-    if (node && card == n) {
+    const struct device *d = node ? find_card(node, id, &card) : NULL;
+    if (node && !d) {
         console_miss(&r, "Node \"%.253s\" has no card \"%.63s\".", node->name,
                      id);
     } else if (node) {
-        const struct device *d = topo_device(node->topo, first + card);
         enum card_state state = card_state(node, card);
         write_path(r.snapshot, index, &r.out);
         str_add(&r.out, " / ");
@@ -447,7 +470,7 @@ void page_card(struct httpd_request *rq, void *ctx)
         write_card_pods(&r, node, d, &r.out);
         write_drain(node, d, state, &r.out);
         console_then_events(&r, HISTORY_CARD,
-                            xasprintf("%s/%s", node->name, d->id));
+                            card_object(r.snapshot, node->name, d->id));
         return;
     }
     console_end(&r);

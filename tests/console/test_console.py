@@ -167,12 +167,14 @@ def test_time(t, fleet, browser):
         wait_for("now", lambda: not browser.run(
             "return document.querySelector('main .then')"))
         assert "at=" not in browser.url(), browser.url()
-    with t.check("a node, a job and a pod as they were a moment ago"):
+    with t.check("a node, card, job and pod as they were a moment ago"):
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         for path, text in (("/ui/nodes/{node}", "train-host"),
+                           ("/ui/cards/{node}/{card}", "Who had what"),
                            ("/ui/jobs/ml/train", "train-host-0"),
                            ("/ui/pods/ml/train-host-0", "since")):
-            path = path.format(node=fleet.node) + f"?at={at}"
+            path = path.format(node=fleet.node,
+                               card=fleet.card) + f"?at={at}"
             wait_for(path, lambda p=path, x=text: x in fleet.call(
                 "read", "GET", p)[1])
 
