@@ -71,8 +71,11 @@ void console_health_explain(const struct snapshot *s,
         enum card_state state = card_state(node, i);
         if (state != CARD_UNHEALTHY && state != CARD_DRAINED)
             continue;
+        char pci[PCI_ADDR_TEXT_MAX];
+        if (d->has_pci)
+            pci_addr_format(&d->pci, pci);
         add_sentence(out);
-        str_addf(out, "card %s is %s", d->id,
+        str_addf(out, "card %s is %s", d->has_pci ? pci : d->id,
                  *d->health ? d->health : card_state_name(state));
         if (*d->barred)
             str_addf(out, ": %s", d->barred);

@@ -155,7 +155,11 @@ static void search_cards(struct search *x, const struct node *node)
         const struct device *d = topo_device(node->topo, first + i);
         if (!is_device(d, x->text) || !found(x, "card"))
             continue;
-        html_add_link(x->out, "cards", node->name, d->id, d->id);
+        char pci[PCI_ADDR_TEXT_MAX];
+        if (d->has_pci)
+            pci_addr_format(&d->pci, pci);
+        html_add_link(x->out, "cards", node->name, d->id,
+                      d->has_pci ? pci : d->id);
         html_addf(x->out, " of %s</li>\n", node->name);
     }
 }
