@@ -93,6 +93,11 @@ void console_end(struct console_reply *r)
         httpd_content_type(r->rq, "text/html; charset=utf-8");
     }
     console_harden(r->rq);
+    console_drop(r);
+}
+
+void console_drop(struct console_reply *r)
+{
     str_fini(&r->out);
     snapshot_unref(r->snapshot);
 }

@@ -22,6 +22,8 @@ bool console_begin(struct console_reply *r, struct httpd_request *rq,
                    struct app *app, enum console_section section,
                    const char *const *params);
 void console_end(struct console_reply *r);
+/* In place of that when the client has gone meanwhile. */
+void console_drop(struct console_reply *r);
 
 /* In place of the content: there is no such thing.  console_end() follows. */
 void console_miss(struct console_reply *r, const char *fmt, ...)

@@ -28,6 +28,15 @@ static void finish(struct httpd_request *rq, void *arg)
     free(t);
 }
 
+/* The same, when nobody is there any more. */
+static void lost(void *arg)
+{
+    struct console_then *t = arg;
+    console_drop(&t->reply);
+    free(t->object);
+    free(t);
+}
+
 static void answer(struct history_question *q, struct history_reader *r)
 {
     struct console_then *t = (struct console_then *)q;
@@ -45,6 +54,7 @@ void console_then_end(struct console_then *t, struct console_reply *r)
     }
     t->question.answer = answer;
     httpd_then(rq, finish, t);
+    httpd_or_else(rq, lost);
     httpd_suspend(rq);
     if (history_ask(r->app->history, &t->question) == 0)
         return;
