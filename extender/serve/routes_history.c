@@ -46,6 +46,12 @@ static void asked_free(struct asked *a)
     free(a);
 }
 
+/* The client has gone meanwhile. */
+static void asked_lost(void *arg)
+{
+    asked_free(arg);
+}
+
 static unsigned failure_status(int result)
 {
     return result == -ENOENT ? 404 : result == -ECANCELED ? 503 : 500;
@@ -76,6 +82,7 @@ static void asked_post(struct asked *a, struct httpd_request *rq,
     a->question.answer = asked_answer;
     a->out = STR_INIT(STR_MAX_DEFAULT);
     httpd_then(rq, asked_finish, a);
+    httpd_or_else(rq, asked_lost);
     httpd_suspend(rq);
     if (history_ask(app->history, &a->question) == 0)
         return;
