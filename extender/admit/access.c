@@ -326,6 +326,12 @@ static void reviewed(struct httpd_request *rq, void *arg)
         httpd_admit(rq);
 }
 
+/* The same, when the client has gone meanwhile. */
+static void review_lost(void *arg)
+{
+    pending_free(arg);
+}
+
 /* On the reviewer's thread. */
 static void review_done(struct review_call *call)
 {
@@ -412,6 +418,7 @@ static enum httpd_admission review(const struct listener *listener,
     p->listener = listener;
     p->rq = rq;
     httpd_then(rq, reviewed, p);
+    httpd_or_else(rq, review_lost);
     httpd_suspend(rq);
     review_post(a->review, &p->call);
     return HTTPD_LATER;
