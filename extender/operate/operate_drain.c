@@ -39,6 +39,12 @@ static void drain_free(struct drain *d)
     free(d);
 }
 
+/* The client has gone while it was kept. */
+static void drain_lost(void *arg)
+{
+    drain_free(arg);
+}
+
 /* --- what is asked -------------------------------------------------------- */
 
 /* By its id, or by where it is: "card-0000-17-00", "0000:17:00.0". */
@@ -230,6 +236,7 @@ static bool evict(struct httpd_request *rq, struct drain *d)
                                        .n_changes = n_changes,
                                        .out = STR_INIT(STR_MAX_DEFAULT)};
     waiting_post(&d->waiting, rq, app, evict_finish);
+    httpd_or_else(rq, drain_lost);
     return true;
 }
 
@@ -270,6 +277,7 @@ static void post(struct httpd_request *rq, struct app *app, struct drain *d,
         .kind = WRITER_DRAIN, .node = d->node, .bars = d->bars, .gone = gone};
     if (!pod_source_has(&app->source, drain)) {
         waiting_post(&d->waiting, rq, app, finish);
+        httpd_or_else(rq, drain_lost);
         return;
     }
     d->waiting.app = app;
@@ -280,6 +288,7 @@ static void post(struct httpd_request *rq, struct app *app, struct drain *d,
                                   .done = kept_there,
                                   .ctx = d};
     httpd_then(rq, finish, d);
+    httpd_or_else(rq, drain_lost);
     httpd_suspend(rq);
     app->source.ops->drain(app->source.ctx, &d->there);
 }
