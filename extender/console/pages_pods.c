@@ -100,8 +100,19 @@ static void write_job_link(const struct demand *d, struct str *out)
     html_addf(out, ", pair %d.</p>\n", (int)d->pair);
 }
 
-static void write_logs(const struct demand *d, struct str *out)
+/* `cluster`: its logs are the kubelet's. */
+static void write_logs(const struct demand *d, bool cluster, struct str *out)
 {
+    if (cluster) {
+        cleanup_str struct str kubectl = STR_INIT(4096);
+        str_add(&kubectl, "kubectl logs -f -n ");
+        shell_add_word(&kubectl, d->namespace);
+        str_add_c(&kubectl, ' ');
+        shell_add_word(&kubectl, d->name);
+        str_add(out, "<h2>Log</h2>\n");
+        html_add_command(out, str_text(&kubectl));
+        return;
+    }
     str_add(out, "<h2>Log</h2>\n<p class=\"log\"><a class=\"log\" "
                  "href=\"/v1/pods/");
     html_add_segment(out, d->namespace);
@@ -128,7 +139,7 @@ static void write_placed(struct console_reply *r, const struct allocation *a)
     html_addf(&r->out, "%s</p>\n", str_text(&text));
     write_job_link(d, &r->out);
     pods_table_write(r, &a, 1, &r->out);
-    write_logs(d, &r->out);
+    write_logs(d, pod_source_has(&r->app->source, bind), &r->out);
 }
 
 static void write_told(struct console_reply *r, const struct demand *d,
