@@ -98,10 +98,13 @@ static void go_to(struct httpd_request *rq, const char *path)
     httpd_set_header(rq, "Cache-Control", "no-store");
 }
 
-/* Only a page of ours. */
+/* Only a page of ours, and not the one that asks for a token. */
 static const char *next_page(const char *next)
 {
-    return next && strncmp(next, "/ui/", 4) == 0 ? next : "/";
+    return next && strncmp(next, "/ui/", 4) == 0 &&
+                   strncmp(next, "/ui/log", 7) != 0
+               ? next
+               : "/";
 }
 
 /* Whose the token is, is judged on the page that it leads to. */

@@ -58,6 +58,11 @@ Test(pages, keep_a_token_and_forget_it)
                  303);
     (void)raw_header(&reply, "Location", cookie, sizeof cookie);
     cr_expect_str_eq(cookie, "/");
+    cr_expect_eq(raw_call(x.port, "POST", "/ui/login", "",
+                          "token=abc&next=/ui/login", &reply),
+                 303);
+    (void)raw_header(&reply, "Location", cookie, sizeof cookie);
+    cr_expect_str_eq(cookie, "/", "who has logged in is not asked again");
     cr_expect_eq(
         raw_call(x.port, "POST", "/ui/login", "", "token=a%3Bb", &reply), 400);
     cr_expect_eq(raw_call(x.port, "POST", "/ui/logout", "", "", &reply), 303);
