@@ -81,8 +81,25 @@ void bars_follow(const struct writer *w, struct draft *draft, const char *node,
     bars_put(draft, known);
 }
 
+/* A slice that came behind the drain in its batch has put back what was known
+ * before it, or brought the node. */
+static void follow_drain(const struct writer *w, const struct writer_op *op,
+                         struct draft **draft)
+{
+    const struct node_bars *n = strmap_get(&w->bars, op->node);
+    cleanup_with(card_bars) struct card_bars *all =
+        n ? card_bars_join(n->drains, n->bars) : NULL;
+    int32_t at = snapshot_find(w->current, op->node, strlen(op->node));
+    if (op->result < 0 || at == NODE_NONE ||
+        card_bars_are_same(snapshot_node(w->current, (size_t)at)->bars, all))
+        return;
+    draft_set_bars(draft_once(w, draft), op->node, all);
+}
+
 void note_bars(struct writer *w, struct writer_op *op, struct draft **draft)
 {
+    if (op->kind == WRITER_DRAIN)
+        follow_drain(w, op, draft);
     if (op->kind != WRITER_BARS)
         return;
     struct node_bars *n = bars_get(w, op->node);

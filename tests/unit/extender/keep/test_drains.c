@@ -1,9 +1,11 @@
 /* Drains: as they change what is given, and over restarts. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <semaphore.h>
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "model/slice/slice.h"
 #include "tests/lib/sim/simstate.h"
 #include "tests/lib/tmpdir.h"
 
@@ -143,4 +145,68 @@ Test(drains, the_card_and_its_node)
     cr_expect_str_eq(why("n", 0), "its node is " WHY);
     cr_assert_eq(drain("n", "", true), 0);
     cr_expect_str_eq(why("n", 0), "");
+}
+
+/* --- a drain and a slice of its node at the same time ---------------------- */
+
+static sem_t held, let_go, finished;
+
+static void hold_writer(void *ctx)
+{
+    (void)ctx;
+    (void)sem_post(&held);
+    (void)sem_wait(&let_go);
+}
+
+static void on_done(struct writer_op *op)
+{
+    (void)op;
+    (void)sem_post(&finished);
+}
+
+/* One batch, in this order. */
+static void drain_and_publish(const char *node, bool gone, const char *boot)
+{
+    cleanup_with(card_bars) struct card_bars *b = bars_of(CARD, "new <fw>");
+    cleanup_free char *json = sim_slice(node, 1, boot, 1, 0);
+    char name[SLICE_NAME_MAX + 1];
+    slice_name(node, 0, name);
+    struct writer_op ops[] = {
+        {.kind = WRITER_CALL, .call = hold_writer, .done = on_done},
+        {.kind = WRITER_DRAIN,
+         .node = node,
+         .bars = b,
+         .gone = gone,
+         .done = on_done},
+        {.kind = WRITER_PUT_SLICE,
+         .name = name,
+         .body = json,
+         .body_size = strlen(json),
+         .done = on_done}};
+    (void)sem_init(&held, 0, 0);
+    (void)sem_init(&let_go, 0, 0);
+    (void)sem_init(&finished, 0, 0);
+    writer_post(w, &ops[0]);
+    (void)sem_wait(&held);
+    writer_post(w, &ops[1]);
+    writer_post(w, &ops[2]);
+    (void)sem_post(&let_go);
+    for (size_t i = 0; i < ARRAY_LEN(ops); i++)
+        (void)sem_wait(&finished);
+    cr_assert_eq(ops[1].result, 0, "%s", ops[1].error.text);
+    cr_assert_eq(ops[2].result, 0, "%s", ops[2].error.text);
+    (void)sem_destroy(&held);
+    (void)sem_destroy(&let_go);
+    (void)sem_destroy(&finished);
+}
+
+Test(drains, hold_when_a_slice_comes_at_the_same_time)
+{
+    drain_and_publish("n", false, "boot"); /* the node is new */
+    cr_expect_str_eq(why("n", 0), WHY);
+    drain_and_publish("n", true, "boot2");
+    cr_expect_str_eq(why("n", 0), "");
+    cr_assert_eq(bar("n", "x"), 0); /* something is known of it */
+    drain_and_publish("n", false, "boot3");
+    cr_expect_str_eq(why("n", 0), WHY);
 }
