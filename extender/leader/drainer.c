@@ -25,6 +25,7 @@ struct leaver {
     char uid[DEMAND_UID_MAX + 1];
     int64_t retry_ms;
     unsigned failures;
+    bool told;      /* that it is evicted */
     uint64_t round; /* the last that saw it */
 };
 
@@ -177,10 +178,11 @@ static void evict(struct drainer *d, const struct allocation *a,
     int r = eviction_post(d->client, &eviction, DRAINER_CALL_MS, &d->answer,
                           &err);
     bool left = r == 0 || r == -ENOENT || r == -EBUSY;
-    if (r == 0)
+    if (r == 0 && !l->told)
         tell(d, a, drain, NULL);
     else if (!left)
         tell(d, a, drain, &err);
+    l->told |= r == 0;
     l->failures = left ? 0 : l->failures + 1;
     l->retry_ms = clock_ms() +
                   (left ? DRAINER_RETRY_MAX_MS
