@@ -122,10 +122,28 @@ static void count_reason(struct count *c, const struct job_pod *p)
     t->asks = p->state == POD_STATE_PENDING && !p->told;
 }
 
+/* When the newest host pod of a pair was made, where it is not the first one; 0
+ * else.  A Job's controller in a cluster makes those anew that failed: what was
+ * made before has no say any more. */
+static int64_t remade_s(const struct job_pod *pods, size_t n)
+{
+    size_t hosts = 0;
+    int64_t newest_s = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (pods[i].role != ROLE_HOST)
+            continue;
+        hosts++;
+        newest_s = pods[i].submitted_s > newest_s ? pods[i].submitted_s
+                                                  : newest_s;
+    }
+    return hosts > 1 ? newest_s : 0;
+}
+
 static void count_pair(struct count *c, const struct job_pod *pods, size_t n)
 {
     struct job_told *t = c->told;
     size_t hosts = 0, over = 0, hosts_over = 0, running = 0, ready = 0;
+    int64_t since_s = remade_s(pods, n);
     for (size_t i = 0; i < n; i++) {
         const struct job_pod *p = &pods[i];
         uint32_t size = (uint32_t)(p->size > p->pair ? p->size : p->pair + 1);
@@ -135,8 +153,10 @@ static void count_pair(struct count *c, const struct job_pod *pods, size_t n)
         over += is_over(p);
         running += p->state == POD_STATE_RUNNING;
         ready += p->state == POD_STATE_RUNNING && p->ready;
-        c->failed |= p->state == POD_STATE_FAILED;
         count_times(c, p);
+        if (p->state == POD_STATE_FAILED && p->submitted_s < since_s)
+            continue;
+        c->failed |= p->state == POD_STATE_FAILED;
         count_reason(c, p);
     }
     bool is_pair_over = hosts ? hosts_over == hosts : over == n;

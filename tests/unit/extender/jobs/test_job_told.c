@@ -134,6 +134,26 @@ Test(job_told, ends_with_its_host_pods)
     cr_expect_str_eq(one().reason, "Error: exit code 3");
 }
 
+/* By the controller of Jobs in a cluster. */
+Test(job_told, a_pod_that_was_made_anew_counts_in_its_place)
+{
+    struct job_pod *old = put("a", "j", 0, POD_STATE_FAILED);
+    old->submitted_s = 10;
+    old->reason = "Error";
+    put("ax", "j", 0, POD_STATE_FAILED)->submitted_s = 11; /* its buddy */
+    struct job_pod *new = put("b", "j", 0, POD_STATE_RUNNING);
+    new->submitted_s = 30;
+    put("c", "j", 1, POD_STATE_GONE)->submitted_s = 10;
+    cr_expect_eq(one().state, JOB_RUNNING);
+    cr_expect_str_eq(one().reason, "");
+    new->state = POD_STATE_GONE;
+    cr_expect_eq(one().state, JOB_SUCCEEDED);
+    new->state = POD_STATE_FAILED;
+    new->reason = "OOMKilled";
+    cr_expect_eq(one().state, JOB_FAILED);
+    cr_expect_str_eq(one().reason, "OOMKilled");
+}
+
 Test(job_told, what_it_does_not_know_it_does_not_say)
 {
     put("a", "j", 0, POD_STATE_RUNNING)->started_s = 5;
