@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "extender/pods/pod_labels.h"
 #include "lib/base/nearest_word.h"
 
 enum { HOST_NAME_MAX_SIZE = 63 };
@@ -311,10 +312,13 @@ static cJSON *make_pod(const struct job *job, int64_t i)
     return pod;
 }
 
-/* Within a text of its the quotes would be escaped. */
+/* By its labels: a selector of other pods may have the same key.  Within a text
+ * the quotes would be escaped. */
 bool job_object_made(const char *pod)
 {
-    return strstr(pod, "\"" JOB_OBJECT_LABEL "\":") != NULL;
+    static const char key[] = "\"" JOB_OBJECT_LABEL "\":";
+    const struct jtext labels = pod_labels_find(pod, strlen(pod));
+    return memmem(labels.data, labels.size, key, sizeof key - 1) != NULL;
 }
 
 int job_object_each(const cJSON *json, job_object_f *visit, void *arg,

@@ -249,3 +249,19 @@ Test(job_object, what_comes_of_a_small_body_is_bounded)
     cr_expect(strstr(err.text, "more than 64 MiB of objects at once"), "%s",
               err.text);
 }
+
+#define LABELLED(labels, more) \
+    "{\"metadata\":{\"labels\":{" labels "}},\"spec\":{" more "}}"
+#define JOB_KEY "\"" JOB_OBJECT_LABEL "\":\"ring\""
+
+Test(job_object, its_pods_are_known_by_their_labels)
+{
+    cr_expect(job_object_made(LABELLED("\"a\":\"b\"," JOB_KEY, "")));
+    cr_expect_not(job_object_made(LABELLED("\"a\":\"b\"", "")));
+    cr_expect_not(
+        job_object_made(LABELLED("\"a\":\"b\"",
+                                 "\"affinity\":{\"podAntiAffinity\":{"
+                                 "\"matchLabels\":{" JOB_KEY "}}}")),
+        "it keeps away from those of a Job");
+    cr_expect_not(job_object_made("{\"metadata\":{}}"));
+}
