@@ -29,7 +29,37 @@ void drain_entry_write(const struct card_bar *drain, struct str *out)
     jwrite_end_object(out);
 }
 
-int drain_entry_patch(const char *node, const struct card_bar *drain, bool gone,
+/* Of a JSON pointer (RFC 6901): the node is as somebody wrote it. */
+static void add_escaped(const char *key, struct str *out)
+{
+    for (const char *p = key; *p; p++) {
+        if (*p == '~' || *p == '/')
+            str_add(out, *p == '~' ? "~0" : "~1");
+        else
+            str_add_c(out, *p);
+    }
+}
+
+int drain_entry_remove(const char *node, const struct card_bar *drain,
+                       struct str *out, struct error *err)
+{
+    cleanup_str struct str path = STR_INIT(DRAIN_TEXT_MAX);
+    char key[DRAIN_KEY_MAX + 1];
+    int e = drain_entry_key(node, drain->card, key, err);
+    if (e < 0)
+        return e;
+    str_add(&path, "/data/");
+    add_escaped(key, &path);
+    jwrite_array(out, NULL);
+    jwrite_object(out, NULL);
+    jwrite_text(out, "op", "remove");
+    jwrite_text(out, "path", str_text(&path));
+    jwrite_end_object(out);
+    jwrite_end_array(out);
+    return 0;
+}
+
+int drain_entry_patch(const char *node, const struct card_bar *drain,
                       struct str *out, struct error *err)
 {
     cleanup_str struct str text = STR_INIT(DRAIN_TEXT_MAX);
@@ -40,7 +70,7 @@ int drain_entry_patch(const char *node, const struct card_bar *drain, bool gone,
     drain_entry_write(drain, &text);
     jwrite_object(out, NULL);
     jwrite_object(out, "data");
-    jwrite_text_or_null(out, key, gone ? NULL : str_text(&text));
+    jwrite_text(out, key, str_text(&text));
     jwrite_end_object(out);
     jwrite_end_object(out);
     return 0;

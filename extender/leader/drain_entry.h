@@ -23,9 +23,12 @@ int drain_entry_key(const char *node, const char *card,
                     char ret_key[DRAIN_KEY_MAX + 1], struct error *err);
 void drain_entry_write(const struct card_bar *drain, struct str *out);
 
-/* The merge patch of the ConfigMap that writes it, or (`gone`) removes it. */
-int drain_entry_patch(const char *node, const struct card_bar *drain, bool gone,
+/* The merge patch of the ConfigMap that writes it. */
+int drain_entry_patch(const char *node, const struct card_bar *drain,
                       struct str *out, struct error *err);
+/* The JSON patch that removes it, which fails when it is not there. */
+int drain_entry_remove(const char *node, const struct card_bar *drain,
+                       struct str *out, struct error *err);
 
 /* Of which node and card; -EINVAL when it is no such key. */
 int drain_entry_read_key(const char *key, char ret_node[DEMAND_NAME_MAX + 1],

@@ -51,21 +51,25 @@ struct drainer {
 
 /* --- written down --------------------------------------------------------- */
 
-/* One key of the ConfigMap, by a merge patch: those that others write at the
- * same time stay. */
+/* One key of the ConfigMap, by a patch: those that others write at the same
+ * time stay. */
 static int write_entry(struct drainer *d, const struct pod_drain *drain,
                        struct error *err)
 {
     cleanup_str struct str path = STR_INIT(PATH_MAX_BYTES);
     cleanup_str struct str body = STR_INIT(BODY_MAX_BYTES);
-    int r = drain_entry_patch(drain->node, drain->bar, drain->gone, &body, err);
+    int r = drain->gone
+                ? drain_entry_remove(drain->node, drain->bar, &body, err)
+                : drain_entry_patch(drain->node, drain->bar, &body, err);
     if (r < 0)
         return r;
     kube_path_object(&path, "/api/v1", d->config.namespace, "configmaps",
                      DRAIN_CONFIGMAP);
     const struct kube_request request = {.method = "PATCH",
                                          .path = str_text(&path),
-                                         .type = KUBE_MERGE_PATCH,
+                                         .type = drain->gone
+                                                     ? KUBE_JSON_PATCH
+                                                     : KUBE_MERGE_PATCH,
                                          .body = body.data,
                                          .body_size = body.size,
                                          .timeout_ms = DRAINER_CALL_MS};
@@ -76,6 +80,9 @@ static int write_entry(struct drainer *d, const struct pod_drain *drain,
                          " is not there: it is part of the manifests in "
                          "deploy/",
                          d->config.namespace);
+    if (r == -EINVAL && drain->gone) /* there is no such key */
+        return error_set(err, ENOENT, "%s%s%s is not drained", drain->node,
+                         drain->bar->card[0] ? "/" : "", drain->bar->card);
     return r;
 }
 

@@ -74,6 +74,8 @@ def stays(b):
         status, _, text = b.reads[0].raw("DELETE",
                                          f"/v1/cards/{node}/{card}/drain")
         assert status == 404 and b"is not drained" in text, text
+        status, _, text = b.reads[0].raw("DELETE", "/v1/nodes/nobody/drain")
+        assert status == 404 and b"nobody is not drained" in text, text
         b.drop("stays")
 
 

@@ -39,14 +39,16 @@ Test(drain_entry, is_written_beside_others)
         .drains = true, .card = "card-0", .since = "S", .reason = "new \"fw\""};
     cleanup_str struct str patch = STR_INIT(DRAIN_TEXT_MAX);
     struct error err = {0};
-    cr_assert_eq(drain_entry_patch("n", &drain, false, &patch, &err), 0);
+    cr_assert_eq(drain_entry_patch("n", &drain, &patch, &err), 0);
     cr_expect_str_eq(str_text(&patch),
                      "{\"data\":{\"n_card-0\":\"{\\\"reason\\\":\\\"new "
                      "\\\\\\\"fw\\\\\\\"\\\",\\\"since\\\":\\\"S\\\","
                      "\\\"evict\\\":false}\"}}");
     str_reset(&patch);
-    cr_assert_eq(drain_entry_patch("n", &drain, true, &patch, &err), 0);
-    cr_expect_str_eq(str_text(&patch), "{\"data\":{\"n_card-0\":null}}");
+    cr_assert_eq(drain_entry_remove("n~/", &drain, &patch, &err), 0);
+    cr_expect_str_eq(
+        str_text(&patch),
+        "[{\"op\":\"remove\",\"path\":\"/data/n~0~1_card-0\"}]");
 }
 
 Test(drain_entry, what_is_wrong_is_named)
