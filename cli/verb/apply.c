@@ -144,6 +144,8 @@ int verb_delete(struct cli *c, int argc, char **argv)
         return cli_usage("delete: --grace is for pods, not a %s", kind);
     if (*c->set.timeout && !c->set.wait)
         return cli_usage("delete: --timeout needs --wait");
+    if (wait_check(c, "delete"))
+        return CLI_USAGE;
     cli_pod_key(argv[argc - 1], &key);
     char *slash = strchr(key.data, '/');
     *slash = '\0';

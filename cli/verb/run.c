@@ -68,7 +68,7 @@ static int check(const struct cli *c, int64_t *ret_cards)
         return cli_usage("run: --xpu-command needs --xpu-image");
     if (*s->timeout && !s->wait && !s->rm)
         return cli_usage("run: --timeout needs --wait or --rm");
-    return 0;
+    return wait_check(c, "run");
 }
 
 static void add_document(struct cli *c, const cJSON *json, struct str *out)

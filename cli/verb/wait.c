@@ -184,6 +184,12 @@ static int time_out(const struct waiting *w, int64_t seconds)
     return WAIT_TIMED_OUT;
 }
 
+int wait_check(const struct cli *c, const char *verb)
+{
+    int64_t seconds;
+    return settings_seconds(c, verb, 0, TIMEOUT_MAX_S, &seconds);
+}
+
 int wait_for_all(struct cli *c, struct wait_thing *things, size_t n,
                  enum wait_for state)
 {

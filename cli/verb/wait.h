@@ -27,6 +27,10 @@ struct wait_thing {
  * from a state: 0 not yet, 1 it is, -1 it never will be.  Pure. */
 int wait_judge(const cJSON *answer, bool job, enum wait_for state);
 
+/* Is --timeout a time?  0, or CLI_USAGE, which is said: before anything is done
+ * that is to be waited for. */
+int wait_check(const struct cli *c, const char *verb);
+
 /* All of them; 0, CLI_FAILED when one can never be in that state (which is
  * said), or WAIT_TIMED_OUT after --timeout.  While it waits, and stderr is a
  * terminal, it says there what for. */

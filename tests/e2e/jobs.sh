@@ -157,6 +157,8 @@ exits 0 biga run three -n 3 --image i --dry-run -o json -- a b && said '"paralle
 ok $? "what would be run can be seen"
 exits 2 biga run three -n 3 -- a && said "needs --image"
 ok $? "run says what it lacks"
+exits 2 biga run late --image i --wait --timeout soon && said "must be 1 to" && ! says "^default/late" biga jobs
+ok $? "and how long it can wait, before anything runs"
 
 # --- simulate -------------------------------------------------------------------
 
