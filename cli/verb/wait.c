@@ -76,6 +76,7 @@ struct waiting {
     size_t n;
     enum wait_for state;
     bool talks;
+    bool tells; /* on stdout; else that is JSON, which is complete */
 };
 
 static const char *kind_of(const struct wait_thing *t)
@@ -133,9 +134,9 @@ static int look_at(struct cli *c, const struct waiting *w, struct wait_thing *t)
         return OVER + cli_fail("wait: %s %s will not be %s: it is %s",
                                kind_of(t), t->name, state_words[w->state],
                                str_text(&text));
-    if (t->met)
+    if (t->met && w->tells)
         cli_line(c, "%s %s is %s", kind_of(t), t->name, state_words[w->state]);
-    else
+    else if (!t->met)
         tell(w, t, str_text(&text));
     return 0;
 }
@@ -196,15 +197,25 @@ int wait_for_all(struct cli *c, struct wait_thing *things, size_t n,
     struct waiting w = {.things = things,
                         .n = n,
                         .state = state,
-                        .talks = isatty(STDERR_FILENO)};
+                        .talks = isatty(STDERR_FILENO),
+                        .tells = c->form < OUTPUT_JSON};
     int64_t seconds;
     int rc = settings_seconds(c, "wait", 0, TIMEOUT_MAX_S, &seconds);
     if (rc)
         return rc;
+    const bool as_json = c->set.json;
+    struct str made = c->out; /* a watch prints it as it is */
+    if (!w.tells)
+        c->out = STR_INIT(STR_MAX_DEFAULT);
     c->set.json = false; /* what it asks is for itself */
     set_alarm(seconds);
     rc = watch_run(c, look, &w);
     set_alarm(0);
+    c->set.json = as_json;
+    if (!w.tells) {
+        str_fini(&c->out);
+        c->out = made;
+    }
     if (rc >= OVER)
         return rc - OVER;
     if (rc == 0 && atomic_load(&expired))
