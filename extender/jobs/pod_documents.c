@@ -9,13 +9,14 @@
 #include "lib/base/jwrite.h"
 #include "model/pod/podspec.h"
 
-enum { WHERE_MAX = 64 };
+enum { WHERE_MAX = 64, TEMPLATES_MAX = 1000 };
 
 struct making {
     const struct demand_config *config;
     struct str *out;
     size_t n, max;
     cJSON *templates; /* an array of those that are there */
+    size_t n_templates;
     bool gathers;     /* the first time: templates alone */
     const char *data; /* the first document: that may be an array */
     char where[WHERE_MAX];
@@ -134,7 +135,11 @@ static int take_object(struct making *m, const cJSON *json)
 {
     const char *kind = text_of(json, "kind");
     int r = 0;
-    if (m->gathers && strcmp(kind, "PodTemplate") == 0)
+    bool gathered = m->gathers && strcmp(kind, "PodTemplate") == 0;
+    if (gathered && m->n_templates++ == TEMPLATES_MAX) /* pods look at all */
+        return error_set(m->err, EINVAL, "%s: more than %d PodTemplates",
+                         m->where, TEMPLATES_MAX);
+    if (gathered)
         (void)cJSON_AddItemToArray(m->templates, cJSON_Duplicate(json, true));
     if (m->gathers)
         return 0;

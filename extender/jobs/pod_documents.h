@@ -12,7 +12,8 @@
 bool pod_documents_need_making(const char *data, size_t size);
 
 /* They are a JSON array.  A buddy whose PodTemplate is not there is left out.
- * -EINVAL with the document and the path; also of more than `max` Pods. */
+ * -EINVAL with the document and the path; also of more than `max` Pods, or 1000
+ * PodTemplates. */
 int pod_documents_make(const char *data, size_t size,
                        const struct demand_config *config, size_t max,
                        struct str *out, struct error *err);

@@ -125,3 +125,19 @@ Test(pod_documents, what_is_wrong_is_named_with_its_document)
                   bad[i].what);
     }
 }
+
+Test(pod_documents, has_no_more_templates_than_pods_can_look_through)
+{
+    struct str out;
+    struct error err = {0};
+    cleanup_str struct str text = STR_INIT(1 << 20);
+    for (int i = 0; i < 1000; i++)
+        str_add(&text, TEMPLATE);
+    cr_expect_eq(make(str_text(&text), 9, &out, &err), 0, "%s", err.text);
+    str_fini(&out);
+    str_add(&text, TEMPLATE);
+    cr_expect_eq(make(str_text(&text), 9, &out, &err), -EINVAL);
+    cr_expect(strstr(err.text, "document 1001: more than 1000 PodTemplates"),
+              "%s", err.text);
+    str_fini(&out);
+}
