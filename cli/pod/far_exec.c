@@ -178,8 +178,7 @@ int far_command_run(struct cli *c, const char *pod,
     struct error err = {0};
     int rc = make_path(c, pod, command, &path);
     if (rc == 0)
-        rc = pod_stream_open(c, str_text(&path), PROTOCOL, &stream,
-                             &c->status);
+        rc = pod_stream_open(c, str_text(&path), PROTOCOL, &stream, &c->status);
     r.stream = stream;
     if (rc == 0 && command->tty)
         rc = watch_size(&r);

@@ -8,8 +8,7 @@
 int history_ask(struct history *h, struct history_question *q)
 {
     hold_lock(&h->lock);
-    if (h->stopping ||
-        (!q->apart && h->n_questions >= HISTORY_QUESTIONS_MAX))
+    if (h->stopping || (!q->apart && h->n_questions >= HISTORY_QUESTIONS_MAX))
         return -EAGAIN;
     q->error = (struct error){0};
     q->next = NULL;

@@ -12,7 +12,7 @@
 enum {
     TEXTS_MAX = 65536, /* that are remembered from question to question */
     TEXTS_SIZE_MAX = 64 << 20, /* bytes of them; all cards of a node are one */
-    GUESS_MAX = 20000, /* events that are looked at for a name */
+    GUESS_MAX = 20000,         /* events that are looked at for a name */
 };
 
 /* --- texts ---------------------------------------------------------------- */

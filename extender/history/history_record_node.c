@@ -86,14 +86,14 @@ static void tell_card(struct record *r, const char *node, const char *line,
     const struct jtext escaped = {why, strlen(why), strchr(why, '\\') != NULL};
     (void)jtext_decode(&escaped, reason_text);
     (void)snprintf(object, sizeof object, "%s/%.*s", node, TOPO_ID_MAX, id);
-    record_event(r, &(struct history_event){
-                        .kind = HISTORY_CARD,
-                        .reason = reason,
-                        .object = object,
-                        .node = node,
-                        .pair = -1,
-                        .message = reason == HISTORY_DRAINED ? reason_text
-                                                              : ""});
+    record_event(r, &(struct history_event){.kind = HISTORY_CARD,
+                                            .reason = reason,
+                                            .object = object,
+                                            .node = node,
+                                            .pair = -1,
+                                            .message = reason == HISTORY_DRAINED
+                                                           ? reason_text
+                                                           : ""});
 }
 
 /* `after` has it, and `before` had it or not. */

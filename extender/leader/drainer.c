@@ -67,9 +67,8 @@ static int write_entry(struct drainer *d, const struct pod_drain *drain,
                      DRAIN_CONFIGMAP);
     const struct kube_request request = {.method = "PATCH",
                                          .path = str_text(&path),
-                                         .type = drain->gone
-                                                     ? KUBE_JSON_PATCH
-                                                     : KUBE_MERGE_PATCH,
+                                         .type = drain->gone ? KUBE_JSON_PATCH
+                                                             : KUBE_MERGE_PATCH,
                                          .body = body.data,
                                          .body_size = body.size,
                                          .timeout_ms = DRAINER_CALL_MS};

@@ -14,8 +14,7 @@ const char drawing_rules[] = D
     ".e{text-anchor:end}" D ".d{fill:#59636e;font-size:11px}\n" D
     ".bad{fill:#b3261e;font-weight:600}\n" D ".bg{fill:#fff}" D
     ".p{fill:none;stroke:#8c959f}" D ".f{fill:#f3f5f8;stroke:#c8d1da}\n" D
-    ".s{fill:#fff;stroke:#c8d1da}" D
-    ".c{fill:#fff;stroke:#8c959f}\n" D
+    ".s{fill:#fff;stroke:#c8d1da}" D ".c{fill:#fff;stroke:#8c959f}\n" D
     ".ill{fill:#fff;stroke:#b3261e;stroke-dasharray:5 3}\n" D
     ".out{fill:#f3f5f8;stroke:#8c959f;stroke-dasharray:2 3}\n" D
     ".has{fill:#0969da}" D ".whole{fill:#9a6700}\n" D
@@ -26,8 +25,8 @@ const char drawing_rules[] = D
     "@media(prefers-color-scheme:dark){\n" D "text{fill:#e6edf3}" D
     ".d{fill:#9198a1}" D ".bad{fill:#ff8b85}\n" D ".bg{fill:#0d1117}" D
     ".p{stroke:#656c76}" D ".f{fill:#151b23;stroke:#3d444d}\n" D
-    ".s{fill:#0d1117;stroke:#3d444d}" D
-    ".c{fill:#151b23;stroke:#656c76}\n" D ".ill{fill:#151b23;stroke:#ff8b85}" D
+    ".s{fill:#0d1117;stroke:#3d444d}" D ".c{fill:#151b23;stroke:#656c76}\n" D
+    ".ill{fill:#151b23;stroke:#ff8b85}" D
     ".out{fill:#0d1117;stroke:#656c76}\n" D ".has{fill:#4493f8}" D
     ".whole{fill:#d29922}" D ".free{stroke:#656c76}\n" D
     ".near{fill:#12345c;stroke:#4493f8}\n" D

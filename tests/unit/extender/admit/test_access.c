@@ -290,8 +290,7 @@ Test(access, cookies_let_read_and_only_for_pages_of_ours)
     config.token_file = tokens;
     start(&p, &config);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        cleanup_free char *header = xasprintf("Cookie: biga=" TOKEN_A
-                                              "\r\n%s",
+        cleanup_free char *header = xasprintf("Cookie: biga=" TOKEN_A "\r\n%s",
                                               cases[i].header);
         int status = raw_call(server_port(p.server, SERVER_READ),
                               cases[i].method, cases[i].path, header, NULL,
@@ -503,10 +502,14 @@ Test(access, pages_of_the_past_need_the_right_to_the_past)
         const char *path;
         int status;
     } cases[] = {
-        {"/ui/nodes", 200},         {"/ui/nodes/n?at=", 404},
-        {"/ui/nodes/n?at=x", 403},  {"/ui/cards/n/c?at=x", 403},
-        {"/ui/jobs/a/b?at=x", 403}, {"/ui/pods/a/b?at=x", 403},
-        {"/?at=x", 403},            {"/", 200},
+        {"/ui/nodes", 200},
+        {"/ui/nodes/n?at=", 404},
+        {"/ui/nodes/n?at=x", 403},
+        {"/ui/cards/n/c?at=x", 403},
+        {"/ui/jobs/a/b?at=x", 403},
+        {"/ui/pods/a/b?at=x", 403},
+        {"/?at=x", 403},
+        {"/", 200},
     };
     struct place p;
     struct api api;

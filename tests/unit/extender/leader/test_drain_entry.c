@@ -46,9 +46,8 @@ Test(drain_entry, is_written_beside_others)
                      "\\\"evict\\\":false}\"}}");
     str_reset(&patch);
     cr_assert_eq(drain_entry_remove("n~/", &drain, &patch, &err), 0);
-    cr_expect_str_eq(
-        str_text(&patch),
-        "[{\"op\":\"remove\",\"path\":\"/data/n~0~1_card-0\"}]");
+    cr_expect_str_eq(str_text(&patch),
+                     "[{\"op\":\"remove\",\"path\":\"/data/n~0~1_card-0\"}]");
 }
 
 Test(drain_entry, what_is_wrong_is_named)

@@ -258,10 +258,9 @@ Test(job_object, its_pods_are_known_by_their_labels)
 {
     cr_expect(job_object_made(LABELLED("\"a\":\"b\"," JOB_KEY, "")));
     cr_expect_not(job_object_made(LABELLED("\"a\":\"b\"", "")));
-    cr_expect_not(
-        job_object_made(LABELLED("\"a\":\"b\"",
-                                 "\"affinity\":{\"podAntiAffinity\":{"
-                                 "\"matchLabels\":{" JOB_KEY "}}}")),
-        "it keeps away from those of a Job");
+    cr_expect_not(job_object_made(LABELLED("\"a\":\"b\"",
+                                           "\"affinity\":{\"podAntiAffinity\":{"
+                                           "\"matchLabels\":{" JOB_KEY "}}}")),
+                  "it keeps away from those of a Job");
     cr_expect_not(job_object_made("{\"metadata\":{}}"));
 }
