@@ -40,7 +40,8 @@ static int read_pairs(const struct cli *c, int64_t *ret_pairs,
 {
     const char *namespace = c->set.namespace;
     bool counts = is_number(namespace), given = cli_is_given(c, "pairs");
-    *ret_namespace = *namespace && !counts ? namespace : "default";
+    const char *other = counts ? getenv("BIGA_NAMESPACE") : namespace;
+    *ret_namespace = other && *other && !is_number(other) ? other : "default";
     *ret_pairs = given ? c->set.pairs : 1;
     if (!counts)
         return 0;
