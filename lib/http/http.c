@@ -235,6 +235,7 @@ static CURLcode perform(struct http_client *c, const struct http_request *rq,
     SET(CURLOPT_HTTPHEADER, headers);
     SET(CURLOPT_TIMEOUT_MS, rq->follow ? 0L : (long)timeout_ms);
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)timeout_ms);
+    SET(CURLOPT_TCP_KEEPALIVE, rq->follow ? 1L : 0L); /* it may be silent */
     SET(CURLOPT_FRESH_CONNECT, c->reconnect ? 1L : 0L);
     SET(CURLOPT_WRITEFUNCTION, take_body);
     SET(CURLOPT_WRITEDATA, taking);

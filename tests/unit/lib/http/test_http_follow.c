@@ -1,6 +1,7 @@
 /* An answer that is followed as it comes, from a server that says what a test
  * wants. */
 #include <criterion/criterion.h>
+#include <poll.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -10,12 +11,16 @@
 #include "lib/http/http.h"
 #include "tests/lib/http/rawclient.h"
 
+/* libcurl looks for silence once a second. */
+enum { QUIET_MS = 2500 };
+
 /* Each call has a connection: what is sent there, and then it is closed, or
  * kept for as long as the client stays. */
 struct server {
     int fd;
     const char *says;
     bool keeps;
+    const char *then; /* after QUIET_MS; NULL: nothing */
 };
 
 static void *serve(void *ctx)
@@ -26,6 +31,10 @@ static void *serve(void *ctx)
     cr_assert_geq(peer, 0);
     cr_assert_gt(recv(peer, block, sizeof block, 0), 0);
     (void)send(peer, s->says, strlen(s->says), MSG_NOSIGNAL);
+    if (s->then) {
+        (void)poll(NULL, 0, QUIET_MS);
+        (void)send(peer, s->then, strlen(s->then), MSG_NOSIGNAL);
+    }
     while (s->keeps && recv(peer, block, sizeof block, 0) > 0)
         ;
     return NULL;
@@ -38,16 +47,18 @@ static bool add(void *ctx, const char *data, size_t size)
 }
 
 /* What http_send() returns; what was taken, and the answer's body. */
-static int follow(const char *says, bool keeps, struct str *taken,
-                  struct http_answer *answer)
+static int follow_for(const struct server *how, unsigned silent_ms,
+                      struct str *taken, struct http_answer *answer)
 {
     uint16_t port = 0;
     pthread_t thread;
     struct error err = {0};
     struct http_client *c;
     cleanup_fd int fd = raw_listen(&port);
-    struct server s = {.fd = fd, .says = says, .keeps = keeps};
-    const struct http_follow f = {.take = add, .ctx = taken, .silent_ms = 1000};
+    struct server s = *how;
+    s.fd = fd;
+    const struct http_follow f = {
+        .take = add, .ctx = taken, .silent_ms = silent_ms};
     const struct http_request rq = {
         .method = "GET", .path = "/x", .follow = &f};
     cleanup_free char *base = xasprintf("http://127.0.0.1:%u", port);
@@ -57,6 +68,13 @@ static int follow(const char *says, bool keeps, struct str *taken,
     http_client_destroy(c);
     cr_assert_eq(pthread_join(thread, NULL), 0);
     return r;
+}
+
+static int follow(const char *says, bool keeps, struct str *taken,
+                  struct http_answer *answer)
+{
+    const struct server how = {.says = says, .keeps = keeps};
+    return follow_for(&how, 1000, taken, answer);
 }
 
 #define CHUNKED "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -98,4 +116,16 @@ Test(http_follow, a_cut_is_an_error)
 Test(http_follow, silence_is_an_error)
 {
     assert_follow(CHUNKED "2\r\nab\r\n", true, -ETIMEDOUT, 200, "ab", "");
+}
+
+/* As the log of a pod that writes seldom. */
+Test(http_follow, silence_may_last_when_no_time_is_said)
+{
+    cleanup_str struct str got = STR_INIT(4096);
+    struct http_answer a = {.body = STR_INIT(4096)};
+    const struct server how = {.says = CHUNKED "2\r\nab\r\n",
+                               .then = "1\r\nc\r\n0\r\n\r\n"};
+    cr_expect_eq(follow_for(&how, 0, &got, &a), 0);
+    cr_expect_str_eq(str_text(&got), "abc");
+    str_fini(&a.body);
 }
