@@ -55,6 +55,7 @@ static pid_t start_tar(const char *const *argv, int its, int *ret_ours)
     int ours = its == STDIN_FILENO ? ends[1] : ends[0];
     pid_t pid = fork();
     if (pid == 0) {
+        (void)signal(SIGPIPE, SIG_DFL);
         if (dup2(theirs, its) >= 0)
             (void)execvp("tar", (char *const *)argv);
         _exit(127);
@@ -201,6 +202,8 @@ int verb_cp(struct cli *c, int argc, char **argv)
 {
     struct end from = {0}, to = {0};
     (void)argc;
+    /* a tar that fails here is waited for, and what it made is removed */
+    (void)signal(SIGPIPE, SIG_IGN);
     int rc = parse_end(c, argv[0], &from);
     if (rc == 0)
         rc = parse_end(c, argv[1], &to);

@@ -4,6 +4,7 @@
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,6 +231,8 @@ int verb_port_forward(struct cli *c, int argc, char **argv)
     struct forward f = {.c = c, .pod = argv[0], .n = (size_t)argc - 1};
     struct pollfd p[PORTS_MAX];
     int rc = 0;
+    /* one that closes in between is not to end the others */
+    (void)signal(SIGPIPE, SIG_IGN);
     if (f.n > PORTS_MAX)
         return cli_usage("port-forward: %zu ports, at most %d allowed", f.n,
                          PORTS_MAX);

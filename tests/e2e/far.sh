@@ -108,6 +108,15 @@ print(len(set(sums)), sums[0])
 PY
 check "twenty connections at once" 0 "^1 $(sha256sum <"$work/data" | cut -c1-64)" \
     python3 "$work/fetch.py" "$first"
+python3 - "$first" <<'PY'
+import socket, sys
+for _ in range(20):
+    with socket.create_connection(sys.argv[1].split(":")) as s:
+        s.sendall(b"GET /data HTTP/1.0\r\n\r\n")
+PY
+check "connections that close early harm no others" 0 \
+    "^1 $(sha256sum <"$work/data" | cut -c1-64)" \
+    python3 "$work/fetch.py" "$first"
 check "a port where nobody listens" 0 "^closed$" python3 -c "
 import socket
 s = socket.create_connection('$second'.split(':'))
