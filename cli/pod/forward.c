@@ -22,6 +22,7 @@
 enum {
     CHANNEL_DATA = 0,
     CHANNEL_ERROR = 1,
+    CHANNEL_CLOSE = 255, /* of exec's v5; our nodes take it here, too */
     PORTS_MAX = 32,
     CONNECTIONS_MAX = 128,
     PIECE = 32 << 10,
@@ -75,16 +76,19 @@ static int take(void *ctx, int channel, const char *data, size_t size,
 static bool pass_on(struct connection *x)
 {
     char block[PIECE];
+    const char end = CHANNEL_DATA;
     ssize_t n = recv(x->fd, block, sizeof block, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
     if (n > 0)
         pod_stream_send(x->stream, CHANNEL_DATA, block, (size_t)n);
+    else /* or else the one in the pod would wait for more, for ever */
+        pod_stream_send(x->stream, CHANNEL_CLOSE, &end, 1);
     return n > 0;
 }
 
-/* The protocol cannot tell the end of what one side sends: when the one here
- * sends no more it still gets what comes, until it closes. */
+/* When the one here sends no more it still gets what comes, until the one there
+ * ends, too. */
 static int run(struct connection *x, struct error *err)
 {
     bool sends = true;

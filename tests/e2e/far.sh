@@ -90,11 +90,27 @@ web=$!
 trap 'kill $server $web $forward 2>/dev/null; rm -rf "$work"' EXIT
 read -r line <&7 # Serving HTTP on 127.0.0.1 port N …
 [[ $line =~ port\ ([0-9]+) ]]
-exec 8< <(exec "$biga" port-forward p-0 ":${BASH_REMATCH[1]}" :1 2>"$work/forward.log")
+web_port=${BASH_REMATCH[1]}
+exec 9< <(exec python3 -u -c "
+import socket
+s = socket.create_server(('127.0.0.1', 0))
+print(s.getsockname()[1])
+while True:
+    c, n = s.accept()[0], 0
+    while data := c.recv(65536):
+        n += len(data)
+    c.sendall(b'%d' % n)
+    c.close()")
+count=$!
+trap 'kill $server $web $count $forward 2>/dev/null; rm -rf "$work"' EXIT
+read -r count_port <&9
+exec 8< <(exec "$biga" port-forward p-0 ":$web_port" :1 ":$count_port" \
+    2>"$work/forward.log")
 forward=$!
 read -r first <&8
 read -r second <&8
-first=${first%% *} second=${second%% *}
+read -r third <&8
+first=${first%% *} second=${second%% *} third=${third%% *}
 cat >"$work/fetch.py" <<'PY'
 import hashlib, sys, threading, urllib.request
 def one(i):
@@ -121,5 +137,11 @@ check "a port where nobody listens" 0 "^closed$" python3 -c "
 import socket
 s = socket.create_connection('$second'.split(':'))
 print('closed' if s.recv(1) == b'' else 'open')"
+check "the end of what is sent is told" 0 "^5$" timeout 30 python3 -c "
+import socket
+s = socket.create_connection('$third'.split(':'))
+s.sendall(b'hello')
+s.shutdown(socket.SHUT_WR)
+print(s.recv(9).decode())"
 
 exit $bad

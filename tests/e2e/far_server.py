@@ -196,7 +196,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def pass_on(self, to):
         with contextlib.suppress(OSError):
             for data in self.messages():
-                to.sendall(data[1:])
+                if data == b"\xff\x00":
+                    to.shutdown(socket.SHUT_WR)
+                else:
+                    to.sendall(data[1:])
 
 
 class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
