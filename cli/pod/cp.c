@@ -91,8 +91,15 @@ static int wait_tar(pid_t pid)
 static int unpack(struct cli *c, const struct end *from, const char *folder,
                   const char *directory, const char *name)
 {
-    const char *const here[] = {
-        "tar", "xf", "-", "-C", folder, "--no-same-owner", NULL};
+    /* for root tar would keep what sets user ids, and make it root's */
+    const char *const here[] = {"tar",
+                                "xf",
+                                "-",
+                                "-C",
+                                folder,
+                                "--no-same-owner",
+                                "--no-same-permissions",
+                                NULL};
     const char *const there[] = {"tar",     "cf", "-",  "-C",
                                  directory, "--", name, NULL};
     struct far_command command = {.argv = there, .in = -1};
