@@ -159,11 +159,12 @@ static int is_directory(struct cli *c, const struct end *to, bool *ret_is)
     return rc > 1 ? rc : 0; /* 1: it is none */
 }
 
-/* "s|^name|own|" for tar, of names as they are. */
+/* "s|^name|own|" for tar, of names as they are, and of those that hard links
+ * name. */
 static char *rename_rule(const char *name, const char *own)
 {
     cleanup_str struct str rule = STR_INIT(STR_MAX_DEFAULT);
-    str_add(&rule, "--transform=flags=r;s|^");
+    str_add(&rule, "--transform=flags=rh;s|^");
     for (const char *p = name; *p; p++)
         str_addf(&rule, strchr("\\.*[]^$|", *p) ? "\\%c" : "%c", *p);
     str_add_c(&rule, '|');
