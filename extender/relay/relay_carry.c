@@ -1,6 +1,7 @@
 /* The thread that carries the bytes of all streams. */
 #include <errno.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "extender/app/app_metrics.h"
@@ -159,20 +160,42 @@ static bool is_over(const struct relay_stream *s)
            (s->in.shut && (s->out.shut || s->in.from_lost));
 }
 
+/* Nothing that waits for it is taken: an end behind that would not reach it. */
+static void reset(struct stream_conn *c)
+{
+    const struct linger at_once = {.l_onoff = 1};
+    /* refused, it is noticed there when nothing was sent for too long */
+    (void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
+/* A client that has hung up is not read while what it sent before waits: it has
+ * some time from when the node took the last of that. */
+static bool has_left(const struct relay_stream *s, bool moved)
+{
+    return httpd_upgraded_conn(s->client_side)->hung_up &&
+           (moved || s->until_ms == INT64_MAX);
+}
+
 static enum turn on_pump(struct carrier *c, struct relay_stream *s)
 {
+    bool ended = s->in.ended || s->out.ended;
     struct stream_conn *client = httpd_upgraded_conn(s->client_side);
     const struct stream_way_ends out = {client, node_conn(s), NULL, NULL};
     const struct stream_way_ends in = {node_conn(s), client, NULL, NULL};
     bool done = stream_way_turn(&s->out, &out, c->scratch);
     done &= stream_way_turn(&s->in, &in, c->scratch);
+    bool moved = s->out.moved > s->counted_out;
     count_bytes(s);
     if (is_over(s))
         return TURN_OVER;
-    if (s->until_ms == INT64_MAX && (s->in.ended || s->out.ended))
+    if ((s->until_ms == INT64_MAX && (s->in.ended || s->out.ended)) ||
+        (!ended && has_left(s, moved)))
         s->until_ms = c->now_ms + RELAY_LINGER_MS;
-    if (c->now_ms >= s->until_ms)
+    if (c->now_ms >= s->until_ms) {
+        if (s->out.n > 0)
+            reset(node_conn(s));
         return TURN_OVER;
+    }
     return done ? TURN_WAITS : TURN_AGAIN;
 }
 
