@@ -145,7 +145,10 @@ static enum node_turn on_pump(struct node_streams *s, struct node_stream *n)
         if (!n->again)
             break;
     }
-    if (moved && join_reads_client(&n->join))
+    int64_t soon_ms = clock_ms() + STREAMS_LINGER_MS;
+    if (n->extender.hung_up && (moved || n->due_ms > soon_ms))
+        n->due_ms = soon_ms; /* it is not read while its input waits */
+    else if (moved && join_reads_client(&n->join))
         n->due_ms = clock_ms() + STREAMS_IDLE_MS;
     return node_out_flush(&n->out_extender, &n->extender) ? NODE_WAITS
                                                           : NODE_OVER;
