@@ -192,7 +192,7 @@ static int pods_of_selector(struct cli *c, struct pods *p)
     cleanup_str struct str path = STR_INIT(PATH_BYTES);
     cleanup_with(json) cJSON *json = NULL;
     const cJSON *pod;
-    str_add(&path, "/v1/pods?limit=1000");
+    str_add(&path, "/v1/pods?limit=100000");
     cli_add_query(&path, "namespace", cli_namespace(c));
     int rc = cli_get(c, str_text(&path), &json);
     cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "items");
