@@ -21,6 +21,7 @@ static void take(struct log_reader *r, const struct act_log *log,
     r->pick.want = &r->want; /* it may have been copied */
     log_pick_lines(&r->pick, str_text(&log->text), log->text.size, out);
     r->news = other || log->next != r->ask.offset;
+    r->n_short = log->text.size < r->ask.max / 2 ? r->n_short + 1 : 0;
     r->ended = r->pick.full || (r->ask.previous && (other || !r->news));
     if (other)
         r->pick.inside = false; /* half a line at its end is one */

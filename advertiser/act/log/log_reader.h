@@ -15,6 +15,8 @@ struct log_reader {
     struct log_pick pick;
     bool began; /* the last lines were looked for, or are not wanted */
     bool news;  /* the last piece brought us further */
+    unsigned n_short; /* pieces in a row that were far from full: the file had
+                       * no more then */
     bool ended; /* nothing more is to come: limit_bytes, or of `previous` */
 };
 /* `ask` has namespace, name, container, previous, and max where a piece is not

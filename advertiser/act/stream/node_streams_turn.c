@@ -174,6 +174,13 @@ static bool is_patient(const struct node_stream *n)
             n->log_result == -ETIMEDOUT);
 }
 
+/* Whoever does not follow gets what is there: one that writes faster than it is
+ * read would never end.  (One short piece may be due to a long line.) */
+static bool is_caught_up(const struct node_stream *n)
+{
+    return !n->order->follow && n->log_result == 0 && n->log.n_short > 1;
+}
+
 /* The last piece is taken: look again at once, later, or no more. */
 static enum node_turn look_again(struct node_streams *s, struct node_stream *n)
 {
@@ -182,7 +189,7 @@ static enum node_turn look_again(struct node_streams *s, struct node_stream *n)
         return finish(n, NULL); /* its pod is gone by now */
     if (n->log_result < 0 && !is_patient(n))
         return finish(n, n->log_err.text);
-    if (n->log.ended || (!news && (!n->order->follow || n->log_last)))
+    if (n->log.ended || is_caught_up(n) || (!news && (!n->order->follow || n->log_last)))
         return finish(n, NULL);
     n->log_last = !news && n->order->follow && !goes_on(s, n);
     n->poll_ms = news ? STREAMS_POLL_MIN_MS : 2 * n->poll_ms;
