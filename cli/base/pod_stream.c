@@ -155,11 +155,15 @@ static int add_request(struct pod_stream *s, const struct cli *c,
         return r;
     fill_random(key, sizeof key);
     bool six = strchr(s->plan->host, ':') != NULL;
+    const char *base = s->plan->url.target;
+    size_t len = strlen(base);
+    while (len > 0 && base[len - 1] == '/')
+        len--;
     str_addf(&s->out,
-             "GET %s HTTP/1.1\r\nHost: %s%s%s:%u\r\nConnection: Upgrade\r\n"
+             "GET %.*s%s HTTP/1.1\r\nHost: %s%s%s:%u\r\nConnection: Upgrade\r\n"
              "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
              "Sec-WebSocket-Protocol: %s\r\nSec-WebSocket-Key: ",
-             path, six ? "[" : "", s->plan->host, six ? "]" : "",
+             (int)len, base, path, six ? "[" : "", s->plan->host, six ? "]" : "",
              s->plan->url.port, protocol);
     base64_add(&s->out, key, sizeof key);
     if (token.size)
