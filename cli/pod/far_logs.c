@@ -1,6 +1,7 @@
 /* biga logs, by way of the extender. */
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -50,6 +51,7 @@ struct log {
     bool clean;         /* for a terminal */
     struct log_cut cut;
     struct str line; /* with a prefix: what is not a whole line yet */
+    int64_t taken;   /* bytes */
     struct error failure;
     int rc;
     long status; /* of the answer; 0: none came */
@@ -91,6 +93,7 @@ static bool print_lines(struct log *l)
 static bool take(void *ctx, const char *data, size_t size)
 {
     struct log *l = ctx;
+    l->taken += (int64_t)size;
     cleanup_str struct str clean = STR_INIT(STR_MAX_DEFAULT);
     if (l->clean) {
         log_clean(data, size, &l->cut, &clean);
@@ -134,6 +137,11 @@ static int fetch(struct log *l)
         str_add_c(&l->line, '\n');
         (void)print_lines(l);
     }
+    if (rc == 0 && l->taken >= l->c->set.limit_bytes)
+        fprintf(stderr,
+                "biga: %s: that were %" PRId64 " bytes; more with "
+                "--limit-bytes\n",
+                l->pod, l->taken);
     str_fini(&answer.body);
     return rc;
 }

@@ -26,6 +26,8 @@ export BIGA_SERVER=http://127.0.0.1:$port
 
 check "logs of a pod" 0 "^three$" "$biga" logs p-0
 check "the last lines" 0 "^three$" "$biga" logs --tail 1 p-0
+check "no more than what is asked for" 0 "that were 3 bytes; more with" \
+    "$biga" logs --limit-bytes 3 p-0
 check "since a time" 0 "^since 2026-01-02T03:04:05" "$biga" logs \
     --since 2026-01-02T03:04:05Z p-0
 check "since nonsense" 2 'since: .*5x' "$biga" logs --since 5x p-0

@@ -124,7 +124,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/plain")
         self.send_header("Connection", "close")
         self.end_headers()
-        self.wfile.write(text.encode())
+        limit = int(query.get("limitBytes", [str(1 << 40)])[0])
+        self.wfile.write(text.encode()[:limit])
         self.close_connection = True
 
     def exec(self, query):
