@@ -163,8 +163,8 @@ static int add_request(struct pod_stream *s, const struct cli *c,
              "GET %.*s%s HTTP/1.1\r\nHost: %s%s%s:%u\r\nConnection: Upgrade\r\n"
              "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
              "Sec-WebSocket-Protocol: %s\r\nSec-WebSocket-Key: ",
-             (int)len, base, path, six ? "[" : "", s->plan->host, six ? "]" : "",
-             s->plan->url.port, protocol);
+             (int)len, base, path, six ? "[" : "", s->plan->host,
+             six ? "]" : "", s->plan->url.port, protocol);
     base64_add(&s->out, key, sizeof key);
     if (token.size)
         str_addf(&s->out, "\r\nAuthorization: %s", str_text(&token));

@@ -13,8 +13,8 @@ struct log_reader {
                              * attempt and offset */
     struct log_want want;
     struct log_pick pick;
-    bool began; /* the last lines were looked for, or are not wanted */
-    bool news;  /* the last piece brought us further */
+    bool began;       /* the last lines were looked for, or are not wanted */
+    bool news;        /* the last piece brought us further */
     unsigned n_short; /* pieces in a row that were far from full: the file had
                        * no more then */
     bool ended; /* nothing more is to come: limit_bytes, or of `previous` */

@@ -189,7 +189,8 @@ static enum node_turn look_again(struct node_streams *s, struct node_stream *n)
         return finish(n, NULL); /* its pod is gone by now */
     if (n->log_result < 0 && !is_patient(n))
         return finish(n, n->log_err.text);
-    if (n->log.ended || is_caught_up(n) || (!news && (!n->order->follow || n->log_last)))
+    if (n->log.ended || is_caught_up(n) ||
+        (!news && (!n->order->follow || n->log_last)))
         return finish(n, NULL);
     n->log_last = !news && n->order->follow && !goes_on(s, n);
     n->poll_ms = news ? STREAMS_POLL_MIN_MS : 2 * n->poll_ms;
