@@ -10,8 +10,8 @@
 #include "extender/history/history_view.h"
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
-#include "lib/io/rfc3339.h"
 #include "lib/io/clock.h"
+#include "lib/io/rfc3339.h"
 
 bool console_then_is_asked(const struct console_reply *r)
 {

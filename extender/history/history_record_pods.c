@@ -78,7 +78,7 @@ static void compare(struct record *r, const struct applied_pod *was,
     if (is) {
         compare_statuses(r, was, is);
         compare_ends(r, was, is);
-    } else if (was->ended == POD_STATE_PENDING) {
+    } else if (was && was->ended == POD_STATE_PENDING) {
         tell(r, was, HISTORY_ENDED, "it was deleted");
     }
 }
