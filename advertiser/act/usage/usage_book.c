@@ -108,20 +108,13 @@ static bool differs(uint64_t a, uint64_t b, uint64_t least)
     return by >= least && by >= more / TENTH;
 }
 
-/* Told so long ago that whoever was told is about to forget it, or by another
- * clock? */
-static bool is_old(const struct usage_now *s, int64_t now_s)
-{
-    return now_s < s->at_s || now_s - s->at_s >= USAGE_AGAIN_S;
-}
-
 /* True when it is told from now on. */
 static bool show(struct usage_pod *p, int64_t now_s, uint64_t version)
 {
     struct usage_now *s = &p->shown;
     uint64_t mib = (p->memory + MIB / 2) / MIB;
     if (!p->known ||
-        (s->version && !is_old(s, now_s) &&
+        (s->version &&
          !differs(s->cpu_millicores, p->cpu_millicores, USAGE_CORES_LEAST) &&
          !differs(s->memory_mib, mib, USAGE_MEMORY_LEAST)))
         return false;

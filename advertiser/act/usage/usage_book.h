@@ -3,8 +3,7 @@
  *
  * Cores are known from the second look at a container on.  What is shown
  * changes only when it differs noticeably: by a tenth, and by more than a
- * little; or when it is so old that the extender, which keeps it for a minute,
- * would take it as unknown. */
+ * little. */
 #ifndef BIGA_ADVERTISER_ACT_USAGE_USAGE_BOOK_H
 #define BIGA_ADVERTISER_ACT_USAGE_USAGE_BOOK_H
 
@@ -18,12 +17,11 @@
 enum {
     USAGE_CORES_LEAST = 50,  /* millicores, and */
     USAGE_MEMORY_LEAST = 16, /* MiB, by which it must differ to be told */
-    USAGE_AGAIN_S = 25,      /* until it is told again though it is the same */
 };
 
 struct usage_now {
     uint64_t cpu_millicores, memory_mib;
-    int64_t at_s;     /* since 1970: when it was found to be that */
+    int64_t at_s;     /* since 1970: when it became that */
     uint64_t version; /* of the book then; 0: it is not known */
 };
 

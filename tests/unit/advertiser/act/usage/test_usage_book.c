@@ -93,20 +93,6 @@ Test(usage_book, shows_what_differs_noticeably)
     cr_expect_not(LOOK(70, {"a", "x", 43700, 300})); /* 0.04 is none */
 }
 
-/* An extender takes as unknown what it was not told for a minute. */
-Test(usage_book, shows_again_what_stays_the_same)
-{
-    (void)LOOK(10, {"a", "x", 0, 200});
-    cr_expect(LOOK(20, {"a", "x", 0, 200}));
-    cr_expect_not(LOOK(30, {"a", "x", 0, 200}));
-    cr_expect_not(LOOK(40, {"a", "x", 0, 200}));
-    cr_expect(LOOK(50, {"a", "x", 0, 200}));
-    cr_expect_eq(usage_book_find(&book, "x")->at_s, 1050);
-    cr_expect_eq(usage_book_find(&book, "x")->version, version);
-    cr_expect_eq(book.all.shown.version, version);
-    cr_expect_not(LOOK(60, {"a", "x", 0, 200}));
-}
-
 Test(usage_book, a_runtime_without_containers_uses_nothing)
 {
     cr_expect_not(look(10, NULL, 0));
