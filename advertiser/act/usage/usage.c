@@ -78,13 +78,6 @@ static void complain(struct used_place *p, const struct error *err)
     p->complained = true;
 }
 
-/* What was shown of it is not so any more, as far as anybody knows. */
-static void forget(struct usage *u, struct used_place *p)
-{
-    hold_lock(&u->lock);
-    usage_book_fini(&p->book);
-}
-
 static bool look_at(struct usage *u, struct used_place *p)
 {
     struct cri_usages now = {0};
@@ -95,7 +88,6 @@ static bool look_at(struct usage *u, struct used_place *p)
     if (e < 0) {
         connection_close(&p->c);
         p->due_ms = clock_ms() + u->config.after_ms;
-        forget(u, p);
         complain(p, &err);
         return false;
     }
@@ -121,12 +113,11 @@ static bool look(struct usage *u)
     size_t n = actuator_places(u->a, list);
     bool changed = false;
     for (size_t i = 0; i < n && !is_stopping(u); i++) {
-        bool answers = list[i].health == ACT_READY ||
-                       list[i].health == ACT_DRAINED;
-        struct used_place *p = place_for(u, list[i].name);
-        if (p && !answers)
-            forget(u, p);
-        else if (p && list[i].endpoint[0] && clock_ms() >= p->due_ms)
+        struct used_place *p = list[i].health == ACT_READY ||
+                                       list[i].health == ACT_DRAINED
+                                   ? place_for(u, list[i].name)
+                                   : NULL;
+        if (p && list[i].endpoint[0] && clock_ms() >= p->due_ms)
             changed |= look_at(u, p);
     }
     return changed;

@@ -25,8 +25,7 @@ int usage_start(struct actuator *a, const struct usage_config *config,
 void usage_stop(struct usage *u);
 
 /* What is shown of a pod, or of a place when `uid` is NULL; false: it is not
- * known, as of a place that does not answer.  Any thread; `u` NULL: nothing
- * is. */
+ * known.  Any thread; `u` NULL: nothing is. */
 bool usage_find(struct usage *u, const char *place, const char *uid,
                 struct usage_now *ret_now);
 /* Grows with what is shown. */

@@ -110,15 +110,3 @@ Test(act_usage, that_a_runtime_does_not_tell_is_asked_again_later)
     use(0, 20, 15, 300);
     until_used("x", 1500, 300);
 }
-
-Test(act_usage, of_a_card_that_does_not_answer_is_forgotten)
-{
-    enum { UNAVAILABLE = 14, MANY = 1000000 };
-    struct usage_now now;
-    use(0, 20, 15, 300);
-    until_used("x", 1500, 300);
-    cardserver_fail(r.cards[0], "ListContainerStats", UNAVAILABLE, MANY);
-    until_looked(0);
-    cr_expect_not(usage_find(usage, "card-0", "x", &now));
-    cr_expect_not(usage_find(usage, "card-0", NULL, &now));
-}
