@@ -176,6 +176,8 @@ int far_command_run(struct cli *c, const char *pod,
     cleanup_with(pod_stream) struct pod_stream *stream = NULL;
     struct running r = {.of = command, .signals = -1, .input = command->input};
     struct error err = {0};
+    if (command->tty && !isatty(STDIN_FILENO)) /* before anything is begun */
+        return cli_usage("--tty: standard input is no terminal");
     int rc = make_path(c, pod, command, &path);
     if (rc == 0)
         rc = pod_stream_open(c, str_text(&path), PROTOCOL, &stream, &c->status);

@@ -267,6 +267,7 @@ static int write_package(struct sheet *s, const struct numa_row *rows, size_t n,
     drawing_rect(&before, "p", &frame, 10);
     drawing_text(&before, "b", DRAWING_MARGIN, y + 17, str_text(&text), 64);
     str_move(&before, &s->body);
+    str_fini(&s->body);
     s->body = before;
     return end + DRAWING_GAP;
 }
