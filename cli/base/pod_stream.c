@@ -2,20 +2,17 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "cli/base/say.h"
-#include "lib/base/base64.h"
+#include "cli/base/ws_client.h"
 #include "lib/io/clock.h"
 #include "lib/stream/stream_conn.h"
 #include "lib/stream/stream_head.h"
 #include "lib/stream/stream_plan.h"
-#include "lib/stream/ws_frame.h"
 
 enum {
     OPEN_MS = 30000,
     PIECE = 32 << 10,
-    KEY_SIZE = 16,
     IN_MAX = WS_MESSAGE_MAX + WS_HEAD_MAX + PIECE,
     OUT_MAX = 8 << 20,
     MESSAGE_MAX = 64 << 10, /* of ours; what is longer goes in several */
@@ -28,18 +25,6 @@ struct pod_stream {
     size_t sent;        /* but for so many bytes of it */
     bool ended;
 };
-
-static void fill_random(unsigned char *to, size_t size)
-{
-    while (getrandom(to, size, 0) != (ssize_t)size)
-        ; /* so few bytes come at once, but for a signal */
-}
-
-static void drop_taken(struct str *from, size_t n)
-{
-    from->size -= n;
-    memmove(from->data, from->data + n, from->size);
-}
 
 /* --- bytes ------------------------------------------------------------------ */
 
@@ -148,12 +133,10 @@ static int add_request(struct pod_stream *s, const struct cli *c,
                        const char *path, const char *protocol,
                        struct error *err)
 {
-    unsigned char key[KEY_SIZE];
     cleanup_str struct str token = STR_INIT(CLI_AUTHORIZATION_MAX);
     int r = cli_authorization(c, &token, err);
     if (r < 0)
         return r;
-    fill_random(key, sizeof key);
     bool six = strchr(s->plan->host, ':') != NULL;
     const char *base = s->plan->url.target;
     size_t len = strlen(base);
@@ -165,7 +148,7 @@ static int add_request(struct pod_stream *s, const struct cli *c,
              "Sec-WebSocket-Protocol: %s\r\nSec-WebSocket-Key: ",
              (int)len, base, path, six ? "[" : "", s->plan->host,
              six ? "]" : "", s->plan->url.port, protocol);
-    base64_add(&s->out, key, sizeof key);
+    ws_client_add_key(&s->out);
     if (token.size)
         str_addf(&s->out, "\r\nAuthorization: %s", str_text(&token));
     str_add(&s->out, "\r\n\r\n");
@@ -211,7 +194,7 @@ static int await_answer(struct pod_stream *s, int64_t until_ms,
     *ret_status = answer.status;
     if (answer.status != 101)
         return complain(s, &answer, end, until_ms);
-    drop_taken(&s->in, end);
+    str_drop(&s->in, end);
     return 0;
 }
 
@@ -258,9 +241,7 @@ void pod_stream_close(struct pod_stream *s)
 static void send_frame(struct pod_stream *s, enum ws_kind kind,
                        const char *data, size_t size)
 {
-    unsigned char mask[WS_MASK];
-    fill_random(mask, sizeof mask);
-    ws_frame_write(kind, mask, data, size, &s->out);
+    ws_client_add_frame(kind, data, size, &s->out);
 }
 
 void pod_stream_send(struct pod_stream *s, int channel, const char *data,
@@ -312,7 +293,7 @@ static int take_all(struct pod_stream *s, pod_stream_take_f *take, void *ctx,
         at += (size_t)n;
     }
     if (at)
-        drop_taken(&s->in, at);
+        str_drop(&s->in, at);
     return r;
 }
 

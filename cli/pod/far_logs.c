@@ -83,10 +83,7 @@ static bool print_lines(struct log *l)
     (void)pthread_mutex_lock(&output);
     ok = print(l, str_text(&out), out.size);
     (void)pthread_mutex_unlock(&output);
-    if (at) {
-        l->line.size -= at;
-        memmove(l->line.data, l->line.data + at, l->line.size);
-    }
+    str_drop(&l->line, at);
     return ok;
 }
 

@@ -11,17 +11,16 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "cli/base/put.h"
+#include "cli/base/ws_client.h"
 #include "cli/base/ws_status.h"
 #include "cli/pod/rsh.h"
 #include "lib/base/base64.h"
 #include "lib/base/mem.h"
-#include "lib/stream/ws_frame.h"
 
 enum {
     CHANNEL_IN = 0,
@@ -33,7 +32,6 @@ enum {
     WAITING_MAX = 64 << 10, /* bytes to be sent, above which no input is read */
     BUFFER_MAX = WS_MESSAGE_MAX + WS_HEAD_MAX + (64 << 10),
     PID_LINE_MAX = 16,
-    KEY_SIZE = 16,
 };
 
 struct stream {
@@ -98,25 +96,17 @@ static int dial(const struct rsh_url *url, int *ret_fd, struct error *err)
     return 0;
 }
 
-static void fill_random(unsigned char *to, size_t size)
-{
-    while (getrandom(to, size, 0) != (ssize_t)size)
-        ; /* so few bytes come at once, but for a signal */
-}
-
 /* The token in the path, which the runtime takes once, says who we are; that
  * it is the runtime is known from its port on loopback alone. */
 static void ask_upgrade(struct stream *s, const struct rsh_url *url)
 {
-    unsigned char key[KEY_SIZE];
-    fill_random(key, sizeof key);
     str_addf(&s->out,
              "GET %s HTTP/1.1\r\nHost: localhost:%u\r\nConnection: Upgrade\r\n"
              "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
              "Sec-WebSocket-Protocol: v4.channel.k8s.io\r\n"
              "Sec-WebSocket-Key: ",
              url->path, url->port);
-    base64_add(&s->out, key, sizeof key);
+    ws_client_add_key(&s->out);
     str_add(&s->out, "\r\n\r\n");
 }
 
@@ -171,9 +161,7 @@ static int take_output(struct stream *s, int channel, const char *data,
 static void send_frame(struct stream *s, enum ws_kind kind, const char *data,
                        size_t size)
 {
-    unsigned char mask[WS_MASK];
-    fill_random(mask, sizeof mask);
-    ws_frame_write(kind, mask, data, size, &s->out);
+    ws_client_add_frame(kind, data, size, &s->out);
 }
 
 static int take_message(struct stream *s, const struct ws_message *m,
@@ -196,12 +184,6 @@ static int take_message(struct stream *s, const struct ws_message *m,
     return ws_status_read(m->data + 1, m->size - 1, &s->code, err);
 }
 
-static void drop_taken(struct str *from, size_t n)
-{
-    from->size -= n;
-    memmove(from->data, from->data + n, from->size);
-}
-
 static int take_head(struct stream *s, struct error *err)
 {
     const char *end = s->in.size ? memmem(s->in.data, s->in.size, "\r\n\r\n", 4)
@@ -212,7 +194,7 @@ static int take_head(struct stream *s, struct error *err)
         return error_set(
             err, EPROTO, "the runtime's streaming server refused: %.*s",
             (int)strcspn(str_text(&s->in), "\r\n"), str_text(&s->in));
-    drop_taken(&s->in, (size_t)(end - s->in.data) + 4);
+    str_drop(&s->in, (size_t)(end - s->in.data) + 4);
     s->upgraded = true;
     return 0;
 }
@@ -233,7 +215,7 @@ static int take_all(struct stream *s, struct error *err)
         at += (size_t)n;
     }
     if (at)
-        drop_taken(&s->in, at);
+        str_drop(&s->in, at);
     return r;
 }
 
@@ -263,7 +245,7 @@ static int transmit(struct stream *s, struct error *err)
         return error_set(err, EPROTO,
                          "the runtime reads nothing of the stream");
     if (n > 0)
-        drop_taken(&s->out, (size_t)n);
+        str_drop(&s->out, (size_t)n);
     return 0;
 }
 

@@ -27,6 +27,15 @@ void str_reset(struct str *s)
         s->data[0] = '\0';
 }
 
+void str_drop(struct str *s, size_t n)
+{
+    if (n == 0)
+        return;
+    s->size -= n;
+    memmove(s->data, s->data + n, s->size);
+    s->data[s->size] = '\0';
+}
+
 char *str_steal(struct str *s)
 {
     char *text = s->data ? s->data : xstrdup("");

@@ -28,6 +28,7 @@ struct str {
 void str_init(struct str *s, size_t max);
 void str_fini(struct str *s);              /* frees; NULL allowed */
 void str_reset(struct str *s);             /* empties, keeps the buffer */
+void str_drop(struct str *s, size_t n);    /* its first n bytes, of size */
 char *str_steal(struct str *s);            /* caller frees; never NULL */
 const char *str_text(const struct str *s); /* "" when empty */
 

@@ -164,3 +164,20 @@ Test(str, moves_what_it_has)
     str_fini(&b);
     str_fini(&small);
 }
+
+Test(str, drops_its_first_bytes)
+{
+    struct str s = STR_INIT(100);
+    str_drop(&s, 0); /* nothing of nothing */
+    str_add(&s, "abcdef");
+    str_drop(&s, 0);
+    cr_expect_str_eq(str_text(&s), "abcdef");
+    str_drop(&s, 2);
+    cr_expect_str_eq(str_text(&s), "cdef");
+    str_add(&s, "g");
+    cr_expect_str_eq(str_text(&s), "cdefg");
+    str_drop(&s, s.size);
+    cr_expect_str_eq(str_text(&s), "");
+    cr_expect_eq(s.size, 0);
+    str_fini(&s);
+}
