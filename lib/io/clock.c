@@ -1,5 +1,6 @@
 #include "lib/io/clock.h"
 
+#include <limits.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -113,6 +114,14 @@ bool clock_wait(pthread_cond_t *wake, pthread_mutex_t *lock, int64_t due_ms)
         return wait_real(wake, lock, due_ms);
     struct waiter me = {.wake = wake, .lock = lock, .due_ms = due_ms};
     return wait_virtual(&me);
+}
+
+int clock_poll_ms(int64_t due_ms)
+{
+    if (due_ms == INT64_MAX)
+        return -1;
+    int64_t ms = due_ms - clock_ms();
+    return ms < 0 ? 0 : ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
 static void note_signal(const pthread_cond_t *wake, bool all)

@@ -19,6 +19,10 @@ void clock_wait_init(pthread_cond_t *ret_wake);
  * is never.  False when the time has come; true may be spurious, too. */
 bool clock_wait(pthread_cond_t *wake, pthread_mutex_t *lock, int64_t due_ms);
 
+/* Until then, as poll() and epoll_wait() take it: -1 for INT64_MAX, 0 when the
+ * time has come. */
+int clock_poll_ms(int64_t due_ms);
+
 /* With the lock of those who wait: as pthread_cond_signal() and _broadcast(),
  * but in virtual time whoever is woken waits no more from then on, not only
  * when it runs (clock_waiting()). */

@@ -1,5 +1,4 @@
 /* The thread that carries all streams. */
-#include <limits.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -95,13 +94,8 @@ static void wait_for_events(struct stream_relay *r, int64_t due_ms)
 {
     struct epoll_event events[EVENTS];
     uint64_t count;
-    int64_t ms = due_ms == INT64_MAX ? -1 : due_ms - clock_ms();
-    int timeout = due_ms == INT64_MAX ? -1
-                  : ms < 0            ? 0
-                  : ms > INT_MAX      ? INT_MAX
-                                      : (int)ms;
     bool comes = false;
-    int n = epoll_wait(r->epoll, events, EVENTS, timeout);
+    int n = epoll_wait(r->epoll, events, EVENTS, clock_poll_ms(due_ms));
     for (int i = 0; i < n; i++) {
         if (events[i].data.ptr == &r->listener)
             comes = true;

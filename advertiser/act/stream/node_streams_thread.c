@@ -1,5 +1,4 @@
 /* The thread that carries the bytes of all streams. */
-#include <limits.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -94,12 +93,7 @@ static void wait_for_events(struct node_streams *s, int64_t due_ms)
 {
     struct epoll_event events[EVENTS];
     uint64_t count;
-    int64_t ms = due_ms == INT64_MAX ? -1 : due_ms - clock_ms();
-    int timeout = due_ms == INT64_MAX ? -1
-                  : ms < 0            ? 0
-                  : ms > INT_MAX      ? INT_MAX
-                                      : (int)ms;
-    int n = epoll_wait(s->epoll, events, EVENTS, timeout);
+    int n = epoll_wait(s->epoll, events, EVENTS, clock_poll_ms(due_ms));
     for (int i = 0; i < n; i++)
         if (events[i].data.ptr == &s->wake)
             (void)!read(s->wake, &count, sizeof count); /* there or not */

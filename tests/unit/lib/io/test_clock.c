@@ -1,6 +1,7 @@
 #include "lib/io/clock.h"
 
 #include <criterion/criterion.h>
+#include <limits.h>
 #include <sched.h>
 
 struct waiter {
@@ -233,4 +234,14 @@ Test(clock, a_wait_for_ever_ends_with_a_signal, .timeout = 180)
     pthread_mutex_unlock(&w.lock);
     (void)pthread_join(thread, NULL);
     waiter_fini(&w);
+}
+
+Test(clock, poll_waits_until_then)
+{
+    int64_t now = clock_ms();
+    cr_expect_eq(clock_poll_ms(INT64_MAX), -1);
+    cr_expect_eq(clock_poll_ms(now - 5), 0);
+    cr_expect_eq(clock_poll_ms(INT64_MAX - 1), INT_MAX);
+    int ms = clock_poll_ms(now + 1000000);
+    cr_expect(ms > 0 && ms <= 1000000, "%d", ms);
 }
