@@ -90,6 +90,7 @@ static const struct conf_setting table[] = {
      .metavar = "NAME,...",
      .help = "Which to compare: random, first-fit, least-allocated, "
              "most-allocated, most-allocated+aligned, numa-only, pcie-greedy, "
+             "first-fit+aligned, numa-only+aligned, leaf-best-fit+aligned, "
              "biga."},
     {.name = "pairs",
      .type = CONF_CHOICE,

@@ -13,20 +13,34 @@ enum {
     CLOSEST_SLOTS = 1 << 16, /* of the memory of closest devices */
 };
 
-static const char *const names[POLICY_COUNT] = {
-    [POLICY_RANDOM] = "random",
-    [POLICY_FIRST_FIT] = "first-fit",
-    [POLICY_LEAST] = "least-allocated",
-    [POLICY_MOST] = "most-allocated",
-    [POLICY_MOST_ALIGNED] = "most-allocated+aligned",
-    [POLICY_NUMA] = "numa-only",
-    [POLICY_GREEDY] = "pcie-greedy",
-    [POLICY_BIGA] = "biga",
+enum devices {
+    DEVICES_ANY,
+    DEVICES_FIRST,
+    DEVICES_ALIGNED, /* the best of the node */
+    DEVICES_CLOSEST, /* those that the node was chosen for */
+};
+
+static const struct rule {
+    const char *name;
+    enum devices devices;
+    bool one_numa; /* of the NUMA node that holds the pair, if any does */
+} rules[POLICY_COUNT] = {
+    [POLICY_RANDOM] = {"random", DEVICES_ANY, false},
+    [POLICY_FIRST_FIT] = {"first-fit", DEVICES_FIRST, false},
+    [POLICY_FIRST_ALIGNED] = {"first-fit+aligned", DEVICES_ALIGNED, false},
+    [POLICY_LEAST] = {"least-allocated", DEVICES_ANY, false},
+    [POLICY_MOST] = {"most-allocated", DEVICES_ANY, false},
+    [POLICY_MOST_ALIGNED] = {"most-allocated+aligned", DEVICES_ALIGNED, false},
+    [POLICY_NUMA] = {"numa-only", DEVICES_ANY, true},
+    [POLICY_NUMA_ALIGNED] = {"numa-only+aligned", DEVICES_ALIGNED, true},
+    [POLICY_GREEDY] = {"pcie-greedy", DEVICES_CLOSEST, false},
+    [POLICY_LEAF] = {"leaf-best-fit+aligned", DEVICES_ALIGNED, false},
+    [POLICY_BIGA] = {"biga", DEVICES_ANY, false},
 };
 
 const char *replay_policy_name(enum replay_policy policy)
 {
-    return names[policy];
+    return rules[policy].name;
 }
 
 int replay_policies_parse(const char *text, unsigned *ret_policies,
@@ -39,12 +53,13 @@ int replay_policies_parse(const char *text, unsigned *ret_policies,
             policies = (1u << POLICY_COUNT) - 1;
         else
             for (; i < POLICY_COUNT; i++)
-                if (strlen(names[i]) == size && !memcmp(names[i], at, size))
+                if (strlen(rules[i].name) == size &&
+                    !memcmp(rules[i].name, at, size))
                     break;
         if (i == POLICY_COUNT) {
             cleanup_str struct str all = STR_INIT(ERROR_TEXT_MAX / 2);
             for (i = 0; i < POLICY_COUNT; i++)
-                str_addf(&all, ", %s", names[i]);
+                str_addf(&all, ", %s", rules[i].name);
             return error_set(err, EINVAL,
                              "--policies: has \"%.*s\", may have all%s",
                              (int)(size < 64 ? size : 64), at, str_text(&all));
@@ -75,6 +90,8 @@ void chooser_init(struct chooser *c, enum replay_policy policy,
     for (size_t i = 0; i < fleet->n; i++)
         c->candidates[i] = (int32_t)i;
     c->free = xcalloc(fleet->n, sizeof *c->free);
+    if (policy == POLICY_LEAF)
+        leaf_fit_init(&c->leaves, fleet);
     c->closest = xcalloc(CLOSEST_SLOTS, sizeof *c->closest);
     c->closest_key = xcalloc(CLOSEST_SLOTS, sizeof *c->closest_key);
 }
@@ -84,6 +101,7 @@ void chooser_fini(struct chooser *c)
     plans_destroy(c->plans);
     free(c->candidates);
     free(c->free);
+    leaf_fit_fini(&c->leaves);
     free(c->closest);
     free(c->closest_key);
 }
@@ -183,27 +201,27 @@ static int whole_numa(const struct chooser *c, const struct replay_job *job,
     return -1;
 }
 
-static void pick_numa(struct chooser *c, const struct replay_job *job,
-                      struct spot *spot)
+/* What is free on the node, or of it on the NUMA node that holds the pair. */
+static struct free_devices
+choose_from(const struct chooser *c, const struct replay_job *job, size_t node)
 {
-    const struct host_kind *k = fleet_kind(c->fleet, (size_t)spot->node);
-    struct free_devices f = c->free[spot->node];
-    int numa = whole_numa(c, job, (size_t)spot->node);
+    const struct host_kind *k = fleet_kind(c->fleet, node);
+    struct free_devices f = c->free[node];
+    int numa = rules[c->policy].one_numa ? whole_numa(c, job, node) : -1;
     if (numa >= 0) {
         f.cards &= k->numa_cards[numa];
         f.gpus &= k->numa_gpus[numa];
     }
-    pick_any(c, job, f, spot);
+    return f;
 }
 
-static void pick_aligned(struct chooser *c, const struct snapshot *s,
-                         const struct demand *pod, struct spot *spot)
+static void pick_aligned(const struct snapshot *s, const struct demand *pod,
+                         struct free_devices from, struct spot *spot)
 {
     struct choice choice;
     struct node_state state = snapshot_node(s, (size_t)spot->node)->state;
-    struct free_devices f = c->free[spot->node];
-    state.usable &= f.cards; /* pairs of this very job have the rest */
-    state.gpus_used |= (uint16_t)~f.gpus;
+    state.usable &= from.cards; /* pairs of this very job have the rest */
+    state.gpus_used |= (uint16_t)~from.gpus;
     if (decide(&state, pod, 0, UINT16_MAX, &choice) != REASON_NONE)
         abort(); /* there are enough cards and GPUs */
     spot->cards = choice.cards;
@@ -270,11 +288,13 @@ static struct spot closest_known(struct chooser *c,
 
 /* --- the others: the node ----------------------------------------------- */
 
-static bool node_fits(const struct chooser *c, const struct replay_job *job,
-                      size_t node)
+/* How many such pairs the node has cards and GPUs for. */
+static uint32_t node_room(const struct chooser *c, const struct replay_job *job,
+                          size_t node)
 {
-    return count_bits(c->free[node].cards) >= job->cards &&
-           (!c->want_gpus || count_bits(c->free[node].gpus) >= job->cards);
+    unsigned cards = count_bits(c->free[node].cards);
+    unsigned gpus = c->want_gpus ? count_bits(c->free[node].gpus) : cards;
+    return (cards < gpus ? cards : gpus) / job->cards;
 }
 
 /* How well a node suits, lower is better. */
@@ -287,8 +307,10 @@ static int32_t node_worth(struct chooser *c, const struct replay_job *job,
         return -left;
     case POLICY_MOST:
     case POLICY_MOST_ALIGNED:
+    case POLICY_LEAF:
         return left;
     case POLICY_NUMA:
+    case POLICY_NUMA_ALIGNED:
         return left + (whole_numa(c, job, node) < 0 ? TOPO_CARDS_MAX + 1 : 0);
     case POLICY_GREEDY:
         return closest_known(c, job, node).node;
@@ -297,58 +319,75 @@ static int32_t node_worth(struct chooser *c, const struct replay_job *job,
     }
 }
 
-/* The best node; one of them at random, as kube-scheduler does, when several
- * are equal; the first one for first-fit. */
-static int32_t pick_node(struct chooser *c, const struct replay_job *job)
+/* The best of the nodes; one of them at random, as kube-scheduler does, when
+ * several are equal; the first one for first-fit. */
+static int32_t pick_node(struct chooser *c, const struct replay_job *job,
+                         const int32_t *nodes, size_t n)
 {
     int32_t best = INT32_MAX, node = NODE_NONE;
     uint32_t equal = 0;
-    for (size_t i = 0; i < c->fleet->n; i++) {
-        if (!node_fits(c, job, i))
+    for (size_t i = 0; i < n; i++) {
+        if (!node_room(c, job, (size_t)nodes[i]))
             continue;
-        int32_t worth = node_worth(c, job, i);
-        if (c->policy == POLICY_FIRST_FIT)
-            return (int32_t)i;
+        if (c->policy == POLICY_FIRST_FIT || c->policy == POLICY_FIRST_ALIGNED)
+            return nodes[i];
+        int32_t worth = node_worth(c, job, (size_t)nodes[i]);
         if (worth > best)
             continue;
         equal = worth < best ? 1 : equal + 1;
         if (equal == 1 || random_below(&c->random, equal) == 0)
-            node = (int32_t)i;
+            node = nodes[i];
         best = worth;
     }
     return node;
 }
 
-static bool place_one(struct chooser *c, const struct snapshot *s,
-                      const struct replay_job *job, const struct demand *pod,
-                      struct spot *spot)
+static void pick_devices(struct chooser *c, const struct snapshot *s,
+                         const struct replay_job *job, const struct demand *pod,
+                         struct spot *spot)
 {
-    spot->node = pick_node(c, job);
-    if (spot->node == NODE_NONE)
-        return false;
-    struct free_devices *f = &c->free[spot->node];
-    switch (c->policy) {
-    case POLICY_FIRST_FIT:
-        spot->cards = lowest_bits(f->cards, job->cards);
-        spot->gpus = c->want_gpus ? lowest_bits(f->gpus, job->cards) : 0;
+    struct free_devices from = choose_from(c, job, (size_t)spot->node);
+    switch (rules[c->policy].devices) {
+    case DEVICES_FIRST:
+        spot->cards = lowest_bits(from.cards, job->cards);
+        spot->gpus = c->want_gpus ? lowest_bits(from.gpus, job->cards) : 0;
         break;
-    case POLICY_MOST_ALIGNED:
-        pick_aligned(c, s, pod, spot);
+    case DEVICES_ALIGNED:
+        pick_aligned(s, pod, from, spot);
         break;
-    case POLICY_NUMA:
-        pick_numa(c, job, spot);
-        break;
-    case POLICY_GREEDY: {
+    case DEVICES_CLOSEST: {
         struct spot near = closest_known(c, job, (size_t)spot->node);
         spot->cards = near.cards;
         spot->gpus = near.gpus;
         break;
     }
-    default:
-        pick_any(c, job, *f, spot);
+    case DEVICES_ANY:
+        pick_any(c, job, from, spot);
     }
-    f->cards &= (uint16_t)~spot->cards;
-    f->gpus &= (uint16_t)~spot->gpus;
+}
+
+/* A single pair has no neighbours to be near. */
+static bool is_by_leaf(const struct chooser *c, const struct replay_job *job)
+{
+    return c->policy == POLICY_LEAF && job->pairs > 1;
+}
+
+/* One of `left` pairs. */
+static bool place_one(struct chooser *c, const struct snapshot *s,
+                      const struct replay_job *job, uint32_t left,
+                      const struct demand *pod, struct spot *spot)
+{
+    const int32_t *nodes = c->candidates;
+    size_t n = is_by_leaf(c, job) ? leaf_fit_nodes(&c->leaves, left, &nodes)
+                                  : c->fleet->n;
+    spot->node = pick_node(c, job, nodes, n);
+    if (spot->node == NODE_NONE)
+        return false;
+    pick_devices(c, s, job, pod, spot);
+    c->free[spot->node].cards &= (uint16_t)~spot->cards;
+    c->free[spot->node].gpus &= (uint16_t)~spot->gpus;
+    if (is_by_leaf(c, job))
+        leaf_fit_take(&c->leaves, (size_t)spot->node);
     return true;
 }
 
@@ -363,6 +402,14 @@ static void look_at_nodes(struct chooser *c, const struct snapshot *s)
     }
 }
 
+static void look_at_leaves(struct chooser *c, const struct replay_job *job)
+{
+    leaf_fit_begin(&c->leaves);
+    for (size_t i = 0; i < c->fleet->n; i++)
+        leaf_fit_add(&c->leaves, i, node_room(c, job, i));
+    leaf_fit_choose(&c->leaves, job->pairs);
+}
+
 bool chooser_place(struct chooser *c, const struct snapshot *s,
                    const struct replay_job *job, size_t number,
                    struct spot *ret_spots)
@@ -373,8 +420,10 @@ bool chooser_place(struct chooser *c, const struct snapshot *s,
         return demand_is_planned(&pod) ? place_job(c, s, &pod, ret_spots)
                                        : place_pod(c, s, &pod, ret_spots);
     look_at_nodes(c, s);
+    if (is_by_leaf(c, job))
+        look_at_leaves(c, job);
     for (uint32_t r = 0; r < job->pairs; r++)
-        if (!place_one(c, s, job, &pod, &ret_spots[r]))
+        if (!place_one(c, s, job, job->pairs - r, &pod, &ret_spots[r]))
             return false;
     return true;
 }

@@ -12,20 +12,25 @@
 #include <stdint.h>
 
 #include "bench/replay/fleet.h"
+#include "bench/replay/leaf_fit.h"
 #include "bench/replay/trace.h"
 #include "extender/judge/job.h"
 #include "lib/base/error.h"
 
 enum replay_policy {
-    POLICY_RANDOM,       /* any node, any devices */
-    POLICY_FIRST_FIT,    /* the first node by name, the first devices by
-                           * slice order, as DRA's allocator */
-    POLICY_LEAST,        /* the emptiest node, any devices */
-    POLICY_MOST,         /* the fullest node, any devices */
-    POLICY_MOST_ALIGNED, /* the fullest node, its best-aligned devices */
-    POLICY_NUMA,         /* nodes where one NUMA node holds the pair first;
-                           * of them the fullest, any devices there */
-    POLICY_GREEDY,       /* the closest devices of all nodes, pod by pod */
+    POLICY_RANDOM,        /* any node, any devices */
+    POLICY_FIRST_FIT,     /* the first node by name, the first devices by slice
+                       * order, as DRA's allocator */
+    POLICY_LEAST,         /* the emptiest node, any devices */
+    POLICY_MOST,          /* the fullest node, any devices */
+    POLICY_MOST_ALIGNED,  /* the fullest node, its best-aligned devices */
+    POLICY_NUMA,          /* nodes where one NUMA node holds the pair first;
+                          * of them the fullest, any devices there */
+    POLICY_GREEDY,        /* the closest devices of all nodes, pod by pod */
+    POLICY_FIRST_ALIGNED, /* the first node, its best-aligned devices */
+    POLICY_NUMA_ALIGNED,  /* as numa-only, the best-aligned devices there */
+    POLICY_LEAF,          /* leaf_fit's leaf for a job of several pairs; the
+                           * fullest node, its best-aligned devices */
     POLICY_BIGA,
     POLICY_COUNT
 };
@@ -49,6 +54,7 @@ struct chooser {
     struct plans *plans;
     int32_t *candidates;       /* all nodes */
     struct free_devices *free; /* of each node, while a job is placed */
+    struct leaf_fit leaves;    /* POLICY_LEAF alone */
     struct spot *closest;      /* on devices that are free, remembered */
     uint64_t *closest_key;
 };

@@ -15,12 +15,14 @@ static const char head[] =
     "--line:#dadfe3;--panel:#f4f6f6;--own:#0b6e8a;--other:#9aa8b2;"
     "--r0:#0b6e8a;--r1:#4b9bb0;--r2:#9cc8d1;--r3:#f0cd86;--r4:#e0954a;"
     "--r5:#b8432f;--p0:#8d6a4f;--p1:#b07d12;--p2:#b8432f;--p3:#7a56a3;"
-    "--p4:#c2569a;--p5:#4f7d3a;--p6:#5d6873;--p7:#0b6e8a}\n"
+    "--p4:#c2569a;--p5:#4f7d3a;--p6:#5d6873;--p7:#2f8f83;--p8:#9c3d63;"
+    "--p9:#3a4fa3;--p10:#0b6e8a}\n"
     "@media (prefers-color-scheme:dark){:root{--paper:#14181b;--ink:#e6eaec;"
     "--soft:#9aa6af;--line:#2f373d;--panel:#1c2226;--own:#4fb6d3;"
     "--other:#5b6871;--r0:#3fa3c0;--r1:#2f7b91;--r2:#285766;--r3:#8a6d30;"
     "--r4:#c27c36;--r5:#d9614a;--p0:#b8947a;--p1:#dba93a;--p2:#e0735e;"
-    "--p3:#a98ad0;--p4:#e08cc0;--p5:#86b56f;--p6:#9aa6af;--p7:#4fb6d3}}\n"
+    "--p3:#a98ad0;--p4:#e08cc0;--p5:#86b56f;--p6:#9aa6af;--p7:#6fc7ba;"
+    "--p8:#d98aa8;--p9:#8fa3f0;--p10:#4fb6d3}}\n"
     "body{margin:0;background:var(--paper);color:var(--ink);font:15px/1.5 "
     "system-ui,sans-serif}\n"
     "main{max-width:60rem;margin:0 auto;padding:1.5rem 1rem 4rem}\n"
@@ -250,9 +252,9 @@ void report_html(const struct replay_report *r, struct str *out)
     room_plot(r, out);
     str_add(out,
             "<h2>How to read this</h2>\n<p>All policies see the same arrivals "
-            "on the same hosts. Random, first-fit, least- and most-allocated, "
-            "numa-only and pcie-greedy place pod by pod; equal nodes are taken "
-            "at random, as kube-scheduler does. ");
+            "on the same hosts. All but leaf-best-fit+aligned and Biga place "
+            "pod by pod; of equal nodes all but first-fit and Biga take one at "
+            "random, as kube-scheduler does. ");
     if (r->config->want_gpus)
         str_addf(out,
                  "All is told as promised but what is called achieved: there "
