@@ -151,10 +151,12 @@ static void end_job(struct sim *s, struct running *done)
 
 /* --- the queue ---------------------------------------------------------- */
 
+/* The few in front of it move up, not the many behind. */
 static void drop_waiting(struct sim *s, size_t at)
 {
-    memmove(&s->queue[at], &s->queue[at + 1],
-            (s->queue_at + s->n_waiting - at - 1) * sizeof *s->queue);
+    memmove(&s->queue[s->queue_at + 1], &s->queue[s->queue_at],
+            (at - s->queue_at) * sizeof *s->queue);
+    s->queue_at++;
     s->n_waiting--;
 }
 
