@@ -1,4 +1,6 @@
 /* biga-replay - job traces in virtual time, under Biga and other policies. */
+#include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -53,10 +55,11 @@ static const struct conf_setting table[] = {
      .type = CONF_INT,
      .offset = AT(hosts),
      .otherwise = "1000",
-     .min = 1,
+     .min = 0,
      .max = REPLAY_HOSTS_MAX,
      .metavar = "N",
-     .help = "How many hosts the fleet has."},
+     .help = "How many hosts the fleet has; 0: as many as have a card for each "
+             "processor of the trace's own machine (MaxProcs in SWF)."},
     {.name = "cards",
      .letter = 'c',
      .type = CONF_INT,
@@ -233,38 +236,42 @@ struct replay {
     size_t n_results;
 };
 
-static int read_trace(struct replay *p, struct error *err)
+/* Changes to the trace that are asked for. */
+static int change_trace(struct replay *p, struct error *err)
 {
-    const struct settings *set = &p->set;
-    cleanup_free char *file = NULL;
-    size_t size = 0;
     char *end;
-    double factor = strtod(set->compress, &end);
+    double factor = strtod(p->set.compress, &end);
     if (*end || !(factor >= 1e-6) || factor > 1e6)
         return error_set(err, EINVAL,
                          "--compress: is \"%.32s\", must be a number, 0.000001 "
                          "to 1000000",
-                         set->compress);
-    int rc = 0;
-    if (!p->file) {
-        rc = trace_generate(set->generate ? set->generate : "mpi",
-                            (uint64_t)set->seed, p->fleet.n_cards, &p->trace,
-                            err);
-    } else {
-        enum trace_format format = strcmp(set->format, "swf") == 0 ? TRACE_SWF
-                                   : strcmp(set->format, "jsonl") == 0
-                                       ? TRACE_JSONL
-                                       : TRACE_AUTO;
-        rc = file_read(p->file, TRACE_TEXT_MAX, &file, &size, err);
-        if (rc == 0)
-            rc = trace_read(p->file, file, size, format, &p->trace, err);
-    }
-    if (rc < 0)
-        return rc;
-    if (set->time_limit_ms)
-        trace_limit(&p->trace, set->time_limit_ms * 1000);
+                         p->set.compress);
+    if (p->set.time_limit_ms)
+        trace_limit(&p->trace, p->set.time_limit_ms * 1000);
     trace_compress(&p->trace, factor);
     return 0;
+}
+
+static int make_trace(struct replay *p, struct error *err)
+{
+    int rc = trace_generate(p->set.generate ? p->set.generate : "mpi",
+                            (uint64_t)p->set.seed, p->fleet.n_cards, &p->trace,
+                            err);
+    return rc < 0 ? rc : change_trace(p, err);
+}
+
+static int read_trace(struct replay *p, struct error *err)
+{
+    cleanup_free char *file = NULL;
+    size_t size = 0;
+    const char *format = p->set.format;
+    enum trace_format form = strcmp(format, "swf") == 0     ? TRACE_SWF
+                             : strcmp(format, "jsonl") == 0 ? TRACE_JSONL
+                                                            : TRACE_AUTO;
+    int rc = file_read(p->file, TRACE_TEXT_MAX, &file, &size, err);
+    if (rc == 0)
+        rc = trace_read(p->file, file, size, form, &p->trace, err);
+    return rc < 0 ? rc : change_trace(p, err);
 }
 
 static int read_costs(struct replay *p, struct error *err)
@@ -289,21 +296,51 @@ static int read_costs(struct replay *p, struct error *err)
                : profile_read(p->set.profile, profile, size, &p->profile, err);
 }
 
+/* As many hosts as have a card for each processor that the trace's machine
+ * had. */
+static int count_hosts(struct replay *p, struct fleet_config *config,
+                       struct error *err)
+{
+    if (!p->trace.max_procs)
+        return error_set(err, EINVAL,
+                         "--hosts: 0 takes a FILE in SWF whose header says "
+                         "MaxProcs; how many hosts are there?");
+    config->hosts = 1; /* of each shape */
+    for (const char *c = config->shapes; *c; c++)
+        config->hosts += *c == ',';
+    size_t shapes = config->hosts;
+    int rc = replay_fleet_init(&p->fleet, config, err);
+    if (rc < 0)
+        return rc;
+    uint64_t hosts = (p->trace.max_procs * shapes + p->fleet.n_cards - 1) /
+                     p->fleet.n_cards;
+    replay_fleet_fini(&p->fleet);
+    if (hosts > REPLAY_HOSTS_MAX)
+        return error_set(err, E2BIG,
+                         "--hosts: %" PRIu32 " processors (MaxProcs) would be "
+                         "%" PRIu64 " hosts, at most %d are allowed",
+                         p->trace.max_procs, hosts, REPLAY_HOSTS_MAX);
+    config->hosts = hosts;
+    return 0;
+}
+
 static int prepare(struct replay *p, struct error *err)
 {
-    const struct fleet_config fleet = {.hosts = (size_t)p->set.hosts,
-                                       .cards = (unsigned)p->set.cards,
-                                       .shapes = p->set.shape,
-                                       .fabric = p->set.fabric};
+    struct fleet_config fleet = {.hosts = (size_t)p->set.hosts,
+                                 .cards = (unsigned)p->set.cards,
+                                 .shapes = p->set.shape,
+                                 .fabric = p->set.fabric};
     int rc = 0;
     if (p->file && p->set.generate)
         return error_set(err, EINVAL,
                          "--generate: there is a trace already, %s", p->file);
     if ((rc = replay_policies_parse(p->set.policies, &p->policies, err)) < 0 ||
         (rc = read_costs(p, err)) < 0 ||
+        (p->file && (rc = read_trace(p, err)) < 0) ||
+        (fleet.hosts == 0 && (rc = count_hosts(p, &fleet, err)) < 0) ||
         (rc = replay_fleet_init(&p->fleet, &fleet, err)) < 0)
         return rc;
-    return read_trace(p, err);
+    return p->file ? 0 : make_trace(p, err);
 }
 
 static void run(struct replay *p, struct replay_config *config)

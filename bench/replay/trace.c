@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/base/json.h"
 #include "model/pod/demand.h"
@@ -145,6 +146,17 @@ static int read_swf_line(const char *line, size_t size, struct trace *t,
     return trace_add(t, &r, err);
 }
 
+/* "; MaxProcs: 128" */
+static void read_swf_header(const char *line, size_t size, struct trace *t)
+{
+    cleanup_free char *text = xstrndup(line, size);
+    const char *name = text + strspn(text, "; \t");
+    if (strncasecmp(name, "MaxProcs:", 9) != 0)
+        return;
+    long value = strtol(name + 9, NULL, 10);
+    t->max_procs = value > 0 && value <= TRACE_PROCS_MAX ? (uint32_t)value : 0;
+}
+
 /* --- a file ------------------------------------------------------------- */
 
 static enum trace_format guess_format(const char *text, size_t size)
@@ -160,11 +172,15 @@ static int read_line(enum trace_format format, const char *line, size_t size,
 {
     while (size && (line[size - 1] == '\r' || line[size - 1] == ' '))
         size--;
-    if (size == 0 || (format == TRACE_SWF && line[0] == ';'))
+    if (size == 0)
         return 0;
     if (size > TRACE_LINE_MAX)
         return error_set(err, EINVAL, "has %zu bytes, at most %d are allowed",
                          size, TRACE_LINE_MAX);
+    if (format == TRACE_SWF && line[0] == ';') {
+        read_swf_header(line, size, t);
+        return 0;
+    }
     if (format == TRACE_JSONL)
         return read_json_line(line, size, t, err);
     if (memchr(line, '\0', size))

@@ -13,12 +13,13 @@
 #include "lib/base/mem.h"
 
 enum {
-    TRACE_JOBS_MAX = 2000000,
-    TRACE_LINE_MAX = 65536,     /* bytes */
-    TRACE_TEXT_MAX = 512 << 20, /* bytes of one file */
-    TRACE_SIZES_MAX = 16,       /* different sizes that are generated */
+    TRACE_JOBS_MAX = 100000000,
+    TRACE_PROCS_MAX = 1 << 24, /* of a machine, in a header */
+    TRACE_LINE_MAX = 65536,    /* bytes */
+    TRACE_SIZES_MAX = 16,      /* different sizes that are generated */
 };
-#define TRACE_TIME_MAX_S 1e10 /* some 317 years */
+#define TRACE_TEXT_MAX ((size_t)8 << 30) /* bytes of one file */
+#define TRACE_TIME_MAX_S 1e10            /* some 317 years */
 
 struct replay_job {
     int64_t arrival_us, duration_us;
@@ -32,6 +33,7 @@ struct trace {
     uint64_t n_no_card; /* left out: they take no card */
     uint64_t n_no_time; /* left out: they never ran */
     uint64_t n_late;    /* left out by trace_limit() */
+    uint32_t max_procs; /* of the machine, as SWF's header says; 0: unknown */
 };
 void trace_fini(struct trace *t);
 static inline void trace_cleanup_p(struct trace *t)

@@ -55,6 +55,11 @@ printf '; Version: 2.2\n%s\n%s\n' \
     "2 5 -1 100 8 -1 -1 8 -1 -1 1 1 1 1 1 1 -1 -1" >"$work/t.swf"
 check "a trace in SWF" 0 "t\.swf: 2 jobs" \
     "$biga" replay --hosts 4 "$work/t.swf"
+sed -i '1s/.*/; MaxProcs: 20/' "$work/t.swf"
+check "a fleet as large as its machine" 0 "^Fleet: 3 hosts .* 24 cards" \
+    "$biga" replay --hosts 0 "$work/t.swf"
+check "of which nothing is known" 1 "hosts: 0 takes a FILE in SWF" \
+    "$biga" replay --hosts 0
 printf '{"arrival_s":0,"duration_s":5,"nodes":2,"ranks_per_node":8}\n' \
     >"$work/t.jsonl"
 check "a trace in JSON lines" 0 "t\.jsonl: 1 jobs" \

@@ -126,6 +126,29 @@ Test(trace, errors_of_swf_name_the_line_and_the_field)
                    "of at most 65536");
 }
 
+Test(trace, swf_says_how_large_the_machine_was)
+{
+    static const struct {
+        const char *header;
+        uint32_t procs;
+    } cases[] = {
+        {"; MaxNodes: 64\n;  MaxProcs:  512\n", 512},
+        {";maxprocs: 8 (of 9)\n", 8},
+        {"; MaxProcs: unknown\n", 0},
+        {"; MaxProcs: -5\n", 0},
+        {"; MaxProcs: 99999999999\n", 0},
+        {"", 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup_trace struct trace t = {0};
+        struct error err = {0};
+        cleanup_free char *text = xasprintf("%s%s\n", cases[i].header,
+                                            SWF("1", "0", "5", "2", "2"));
+        cr_assert_eq(read_text(text, &t, &err), 0, "%s", err.text);
+        cr_expect_eq(t.max_procs, cases[i].procs, "%s", cases[i].header);
+    }
+}
+
 /* --- real ones ---------------------------------------------------------- */
 
 static void read_real(const char *name, struct trace *t)
