@@ -13,7 +13,7 @@
 
 enum { DIGITS_MAX = 9, DAY_S = 86400 };
 
-/* "-90s" */
+/* "-90s", "90s" or "90s ago" */
 static bool parse_ago(const char *text, int64_t now_ms, int64_t *ret_ms)
 {
     static const struct {
@@ -30,7 +30,8 @@ static bool parse_ago(const char *text, int64_t now_ms, int64_t *ret_ms)
         n = n * 10 + (*p - '0');
     }
     for (size_t i = 0; i < ARRAY_LEN(units); i++)
-        if (*p == units[i].unit && !p[1] && n <= now_ms / units[i].ms) {
+        if (*p == units[i].unit && (!p[1] || strcmp(p + 1, " ago") == 0) &&
+            n <= now_ms / units[i].ms) {
             *ret_ms = now_ms - n * units[i].ms;
             return true;
         }
@@ -103,7 +104,7 @@ int moment_parse(const char *text, int64_t now_ms, int64_t *ret_ms,
         return 0;
     return error_set(err, EINVAL,
                      "\"%.60s\" is no time; must be one such as 14:05, -2h, "
-                     "-3d, \"2026-11-01 14:05\" or 2026-11-01T14:05:07Z",
+                     "3d ago, \"2026-11-01 14:05\" or 2026-11-01T14:05:07Z",
                      text);
 }
 

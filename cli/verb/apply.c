@@ -138,7 +138,12 @@ int verb_delete(struct cli *c, int argc, char **argv)
                  {"secret", "secrets"},
                  {"job", NULL}};
     cleanup_str struct str key = STR_INIT(1024);
-    const char *kind = argc > 1 ? argv[0] : "pod";
+    static const char job[] = "job/";
+    const char *kind = argc > 1 ? argv[0] : "pod", *name = argv[argc - 1];
+    if (argc == 1 && strncmp(name, job, sizeof job - 1) == 0) {
+        kind = "job";
+        name += sizeof job - 1;
+    }
     if (c->set.grace >= 0 &&
         (strcmp(kind, "configmap") == 0 || strcmp(kind, "secret") == 0))
         return cli_usage("delete: --grace is for pods, not a %s", kind);
@@ -146,7 +151,7 @@ int verb_delete(struct cli *c, int argc, char **argv)
         return cli_usage("delete: --timeout needs --wait");
     if (wait_check(c, "delete"))
         return CLI_USAGE;
-    cli_pod_key(argv[argc - 1], &key);
+    cli_pod_key(name, &key);
     char *slash = strchr(key.data, '/');
     *slash = '\0';
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {

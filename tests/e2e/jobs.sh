@@ -125,7 +125,7 @@ wait "$waiting" && grep -q "^job default/sum is done$" "$dir/done"
 ok $? "a wait ends with the job"
 exits 0 biga job sum && said "^state  Succeeded; submitted .* ago; started .*; ended "
 ok $? "it has succeeded, since when is told"
-biga delete job sum --wait --timeout "$HANGS" >"$dir/deleted" 2>&1 &
+biga delete job/sum --wait --timeout "$HANGS" >"$dir/deleted" 2>&1 &
 waiting=$!
 pids+=("$waiting")
 until_true cleared && wait "$waiting"
