@@ -26,6 +26,7 @@ struct roster {
     size_t mask; /* slots - 1; at most half of them are in use */
     struct roster_slot *slots;
     char *text;
+    uint32_t text_size;
 };
 
 static uint32_t hash_tag(uint64_t hash)
@@ -61,6 +62,7 @@ struct roster *roster_create(const char *const *names, size_t n)
         memcpy(r->text + offset + RECORD_NAME_AT, names[i], size);
         offset += RECORD_NAME_AT + (uint32_t)size;
     }
+    r->text_size = offset;
     return r;
 }
 
@@ -87,46 +89,74 @@ static inline bool same_bytes(const char *a, const char *b, size_t size)
             (hash_load(a + size - 8, 8) ^ hash_load(b + size - 8, 8))) == 0;
 }
 
-static inline int32_t roster_probe(const struct roster *r, uint64_t hash,
-                                   const char *name, size_t size)
+static inline bool record_is(const char *record, const char *name, size_t size)
+{
+    return (unsigned char)record[RECORD_SIZE_AT] == size &&
+           same_bytes(record + RECORD_NAME_AT, name, size);
+}
+
+static inline int32_t record_index(const char *record)
+{
+    int32_t index;
+    if (!record)
+        return ROSTER_NONE;
+    memcpy(&index, record, sizeof index);
+    return index;
+}
+
+/* The name's record, NULL: none. */
+static inline const char *roster_probe(const struct roster *r, uint64_t hash,
+                                       const char *name, size_t size)
 {
     uint32_t tag = hash_tag(hash);
     for (size_t at = hash & r->mask; r->slots[at].tag;
          at = (at + 1) & r->mask) {
         const char *record = r->text + r->slots[at].offset;
-        if (r->slots[at].tag == tag &&
-            (unsigned char)record[RECORD_SIZE_AT] == size &&
-            same_bytes(record + RECORD_NAME_AT, name, size)) {
-            int32_t index;
-            memcpy(&index, record, sizeof index);
-            return index;
-        }
+        if (r->slots[at].tag == tag && record_is(record, name, size))
+            return record;
     }
-    return ROSTER_NONE;
+    return NULL;
 }
 
 int32_t roster_find(const struct roster *r, const char *name, size_t size)
 {
-    return roster_probe(r, hash_bytes(name, size), name, size);
+    return record_index(roster_probe(r, hash_bytes(name, size), name, size));
 }
 
 /* A name that was sent with escapes: rare, so decoded first. */
-static int32_t roster_find_escaped(const struct roster *r,
-                                   const struct jtext *name)
+static const char *roster_probe_escaped(const struct roster *r,
+                                        const struct jtext *name)
 {
     char decoded[6 * NAME_MAX_BYTES + 1]; /* "\u0061" is six bytes for one */
     if (name->size >= sizeof decoded)
-        return ROSTER_NONE;
+        return NULL;
     size_t size = jtext_decode(name, decoded);
-    return roster_find(r, decoded, size);
+    return roster_probe(r, hash_bytes(decoded, size), decoded, size);
+}
+
+/* As long as the names come in the order that they have here, from `*next`
+ * on: how many do. */
+static size_t roster_follow(const struct roster *r, const struct jtext *names,
+                            size_t n, uint32_t *next, int32_t *ret_indexes)
+{
+    size_t i = 0;
+    for (; i < n && *next < r->text_size && !names[i].escaped; i++) {
+        const char *record = r->text + *next;
+        if (!record_is(record, names[i].data, names[i].size))
+            break;
+        ret_indexes[i] = record_index(record);
+        *next += RECORD_NAME_AT + (uint32_t)names[i].size;
+    }
+    return i;
 }
 
 /* In three passes, so that the misses of one name's slot and text overlap
- * with those of the others. */
+ * with those of the others.  Sets `*next` behind the last that is found. */
 static void roster_find_batch(const struct roster *r, const struct jtext *names,
-                              size_t n, int32_t *ret_indexes)
+                              size_t n, uint32_t *next, int32_t *ret_indexes)
 {
     uint64_t hashes[BATCH];
+    const char *last = NULL;
     for (size_t i = 0; i < n; i++) {
         hashes[i] = hash_bytes(names[i].data, names[i].size);
         __builtin_prefetch(&r->slots[hashes[i] & r->mask]);
@@ -135,19 +165,29 @@ static void roster_find_batch(const struct roster *r, const struct jtext *names,
         const struct roster_slot *slot = &r->slots[hashes[i] & r->mask];
         __builtin_prefetch(r->text + slot->offset);
     }
-    for (size_t i = 0; i < n; i++)
-        ret_indexes[i] = names[i].escaped
-                             ? roster_find_escaped(r, &names[i])
-                             : roster_probe(r, hashes[i], names[i].data,
-                                            names[i].size);
+    for (size_t i = 0; i < n; i++) {
+        const char *record = names[i].escaped
+                                 ? roster_probe_escaped(r, &names[i])
+                                 : roster_probe(r, hashes[i], names[i].data,
+                                                names[i].size);
+        ret_indexes[i] = record_index(record);
+        last = record ? record : last;
+    }
+    if (last)
+        *next = (uint32_t)(last - r->text) + RECORD_NAME_AT +
+                (unsigned char)last[RECORD_SIZE_AT];
 }
 
 void roster_find_many(const struct roster *r, const struct jtext *names,
                       size_t n, int32_t *ret_indexes)
 {
-    for (size_t i = 0; i < n; i += BATCH)
-        roster_find_batch(r, names + i, n - i < BATCH ? n - i : BATCH,
-                          ret_indexes + i);
+    uint32_t next = 0;
+    for (size_t i = 0; i < n;) {
+        i += roster_follow(r, names + i, n - i, &next, ret_indexes + i);
+        size_t batch = n - i < BATCH ? n - i : BATCH;
+        roster_find_batch(r, names + i, batch, &next, ret_indexes + i);
+        i += batch;
+    }
 }
 
 void roster_each(const struct roster *r, roster_name_f *visit, void *ctx)

@@ -72,6 +72,38 @@ Test(snapshot, orders_and_finds_its_nodes)
     snapshot_unref(s);
 }
 
+/* In whatever order names are asked for, each is found as it is by itself. */
+Test(snapshot, finds_names_in_any_order)
+{
+    enum { N = 1000, ASKED = 400, ROUNDS = 200 };
+    struct snapshot *s = fleet(N);
+    uint64_t random = 7;
+    struct jtext names[ASKED];
+    int32_t found[ASKED];
+    for (int round = 0; round < ROUNDS; round++) {
+        size_t at = sim_random(&random) % N;
+        for (size_t i = 0; i < ASKED; i++, at = (at + 1) % N) {
+            const char *name = snapshot_node(s, at)->name;
+            names[i] = (struct jtext){name, strlen(name), false};
+            switch (sim_random(&random) % (unsigned)(round % 40 + 3)) {
+            case 0: /* go on elsewhere, perhaps behind the end */
+                at = sim_random(&random) % N;
+                break;
+            case 1: /* unknown */
+                names[i].size--;
+                break;
+            case 2: /* once more */
+                at += N - 1;
+            }
+        }
+        snapshot_find_many(s, names, ASKED, found);
+        for (size_t i = 0; i < ASKED; i++)
+            cr_assert_eq(found[i],
+                         snapshot_find(s, names[i].data, names[i].size));
+    }
+    snapshot_unref(s);
+}
+
 Test(snapshot, does_not_find_what_only_looks_alike)
 {
     static const struct jtext names[] = {
