@@ -23,6 +23,7 @@ struct drain {
     struct snapshot *snapshot;
     const char *node; /* of the snapshot */
     struct pod_change *changes;
+    bool evicts; /* it is drained, and its pods are told to end */
 };
 
 static struct card_bar *bar_of(const struct drain *d)
@@ -34,15 +35,13 @@ static void drain_free(struct drain *d)
 {
     card_bars_unref(d->bars);
     snapshot_unref(d->snapshot);
-    str_fini(&d->waiting.op.out);
     free(d->changes);
     free(d);
 }
 
-/* The client has gone while it was kept. */
-static void drain_lost(void *arg)
+static void drain_destroy(struct waiting *w)
 {
-    drain_free(arg);
+    drain_free((struct drain *)w);
 }
 
 /* --- what is asked -------------------------------------------------------- */
@@ -180,40 +179,20 @@ static void reply(struct httpd_request *rq, const struct drain *d, bool gone)
     str_add(out, "}\n");
 }
 
-static bool evict(struct httpd_request *rq, struct drain *d);
-
-/* Their deletes are written down, or could not be.  One that has gone meanwhile
- * undoes all: then the others are told anew. */
-static void evict_finish(struct httpd_request *rq, void *arg)
-{
-    struct drain *d = arg;
-    int r = d->waiting.op.result;
-    str_fini(&d->waiting.op.out);
-    if (r == -ENOENT && evict(rq, d))
-        return;
-    if (r < 0 && r != -ENOENT)
-        httpd_fail(rq, waiting_failure(&d->waiting),
-                   "it is drained, but its pods were not told to end: %s",
-                   d->waiting.op.error.text);
-    else
-        reply(rq, d, false);
-    drain_free(d);
-}
-
 /* What is there now, with all that was placed before the drain. */
-static void look_anew(struct httpd_request *rq, struct drain *d)
+static void look_anew(struct drain *d)
 {
     snapshot_unref(d->snapshot);
     d->snapshot = writer_snapshot(d->waiting.app->writer);
-    d->node = httpd_arg(rq, 0);
+    d->node = httpd_arg(d->waiting.rq, 0);
 }
 
 /* As biga delete does with each of them; false: there is none. */
-static bool evict(struct httpd_request *rq, struct drain *d)
+static bool evict(struct drain *d)
 {
     struct app *app = d->waiting.app;
     size_t n, n_changes = 0;
-    look_anew(rq, d);
+    look_anew(d);
     cleanup_free const struct allocation **pods = find_pods(d, &n);
     cleanup_with(pod_set) struct pod_set *set =
         applied_get(embedded_of(&app->source)->store.applied);
@@ -231,35 +210,46 @@ static bool evict(struct httpd_request *rq, struct drain *d)
     }
     if (n_changes == 0)
         return false;
+    str_fini(&d->waiting.op.out);
     d->waiting.op = (struct writer_op){.kind = WRITER_PODS,
                                        .changes = d->changes,
                                        .n_changes = n_changes,
                                        .out = STR_INIT(STR_MAX_DEFAULT)};
-    waiting_post(&d->waiting, rq, app, evict_finish);
-    httpd_or_else(rq, drain_lost);
+    waiting_again(&d->waiting);
     return true;
 }
 
-static void finish(struct httpd_request *rq, void *arg)
+/* Its pods are told to end.  One that has gone meanwhile undoes all: then the
+ * others are told anew. */
+static bool follow(struct waiting *w)
 {
-    struct drain *d = arg;
-    struct app *app = d->waiting.app;
-    bool gone = d->waiting.op.gone;
-    if (d->waiting.op.result < 0) {
-        httpd_fail(rq,
-                   d->waiting.op.result == -EINVAL
-                       ? 400
-                       : waiting_failure(&d->waiting),
-                   "%s", d->waiting.op.error.text);
-    } else {
-        look_anew(rq, d);
-        if (!gone && bar_of(d)->evict && !pod_source_has(&app->source, drain) &&
-            evict(rq, d))
-            return;
-        reply(rq, d, gone);
-    }
-    drain_free(d);
+    struct drain *d = (struct drain *)w;
+    if (d->evicts)
+        return w->op.result == -ENOENT && evict(d);
+    d->evicts = w->op.result == 0 && !w->op.gone && bar_of(d)->evict;
+    return d->evicts && evict(d);
 }
+
+static void answer(struct httpd_request *rq, struct waiting *w)
+{
+    struct drain *d = (struct drain *)w;
+    int r = w->op.result;
+    if (d->evicts && r < 0 && r != -ENOENT) {
+        httpd_fail(rq, waiting_failure(w),
+                   "it is drained, but its pods were not told to end: %s",
+                   w->op.error.text);
+    } else if (r < 0 && !d->evicts) {
+        httpd_fail(rq, r == -EINVAL ? 400 : waiting_failure(w), "%s",
+                   w->op.error.text);
+    } else {
+        if (!d->evicts)
+            look_anew(d);
+        reply(rq, d, w->op.gone);
+    }
+}
+
+static const struct waiting_kind draining = {
+    .follow = follow, .answer = answer, .destroy = drain_destroy};
 
 /* By any thread. */
 static void kept_there(struct pod_drain *there)
@@ -267,7 +257,7 @@ static void kept_there(struct pod_drain *there)
     struct drain *d = there->ctx;
     d->waiting.op.result = there->result;
     d->waiting.op.error = there->error;
-    httpd_resume(d->waiting.rq);
+    waiting_end(&d->waiting);
 }
 
 static void post(struct httpd_request *rq, struct app *app, struct drain *d,
@@ -276,20 +266,15 @@ static void post(struct httpd_request *rq, struct app *app, struct drain *d,
     d->waiting.op = (struct writer_op){
         .kind = WRITER_DRAIN, .node = d->node, .bars = d->bars, .gone = gone};
     if (!pod_source_has(&app->source, drain)) {
-        waiting_post(&d->waiting, rq, app, finish);
-        httpd_or_else(rq, drain_lost);
+        waiting_post(&d->waiting, &draining, rq, app);
         return;
     }
-    d->waiting.app = app;
-    d->waiting.rq = rq;
     d->there = (struct pod_drain){.node = d->node,
                                   .bar = bar_of(d),
                                   .gone = gone,
                                   .done = kept_there,
                                   .ctx = d};
-    httpd_then(rq, finish, d);
-    httpd_or_else(rq, drain_lost);
-    httpd_suspend(rq);
+    waiting_begin(&d->waiting, &draining, rq, app);
     app->source.ops->drain(app->source.ctx, &d->there);
 }
 

@@ -6,9 +6,8 @@
 #include "extender/serve/routes_private.h"
 #include "lib/base/mem.h"
 
-static void trust_finish(struct httpd_request *rq, void *arg)
+static void trust_answer(struct httpd_request *rq, struct waiting *trust)
 {
-    struct waiting *trust = arg;
     const struct writer_op *op = &trust->op;
     if (op->result < 0) {
         httpd_fail(rq, waiting_failure(trust), "%s", op->error.text);
@@ -17,8 +16,9 @@ static void trust_finish(struct httpd_request *rq, void *arg)
         str_add_json(httpd_reply(rq), op->node ? op->node : "*");
         str_add(httpd_reply(rq), "}\n");
     }
-    free(trust);
 }
+
+static const struct waiting_kind trusting = {.answer = trust_answer};
 
 void handle_trust(struct httpd_request *rq, void *ctx)
 {
@@ -29,5 +29,5 @@ void handle_trust(struct httpd_request *rq, void *ctx)
     struct waiting *trust = xcalloc(1, sizeof *trust);
     trust->op = (struct writer_op){.kind = WRITER_TRUST,
                                    .node = *node ? node : NULL};
-    waiting_post(trust, rq, ctx, trust_finish);
+    waiting_post(trust, &trusting, rq, ctx);
 }

@@ -50,15 +50,15 @@ static void reply_pods(struct httpd_request *rq, void *arg);
 
 /* What is so now; a pod may have come meanwhile, which is written down in its
  * turn, or is gone. */
-static void telling_finish(struct httpd_request *rq, void *arg)
+static void telling_answer(struct httpd_request *rq, struct waiting *t)
 {
-    struct waiting *t = arg;
     if (t->op.result < 0)
         httpd_fail(rq, waiting_failure(t), "%s", t->op.error.text);
     else
         reply_pods(rq, t->app);
-    free(t);
 }
+
+static const struct waiting_kind telling = {.answer = telling_answer};
 
 static void telling_post(struct httpd_request *rq, struct app *app,
                          uint64_t number)
@@ -66,7 +66,7 @@ static void telling_post(struct httpd_request *rq, struct app *app,
     struct waiting *t = xcalloc(1, sizeof *t);
     t->op = (struct writer_op){
         .kind = WRITER_FED, .node = httpd_arg(rq, 0), .number = number};
-    waiting_post(t, rq, app, telling_finish);
+    waiting_post(t, &telling, rq, app);
 }
 
 /* --- pods --------------------------------------------------------------- */

@@ -25,23 +25,22 @@ static struct applied *applied_of(const struct app *app)
 /* --- waiting for the writer ---------------------------------------------- */
 
 struct change {
-    struct waiting waiting;
+    struct waiting waiting;   /* first */
     struct applied_body body; /* to be freed; its changes are the op's */
     struct pod_change one;    /* of a delete */
 };
 
-static void change_post(struct change *c, struct httpd_request *rq,
-                        struct app *app,
-                        void (*finish)(struct httpd_request *rq, void *arg))
+static void change_post(struct change *c, const struct waiting_kind *kind,
+                        struct httpd_request *rq, struct app *app)
 {
     c->waiting.op.kind = WRITER_PODS;
     c->waiting.op.out = STR_INIT(STR_MAX_DEFAULT);
-    waiting_post(&c->waiting, rq, app, finish);
+    waiting_post(&c->waiting, kind, rq, app);
 }
 
-static void change_free(struct change *c)
+static void change_destroy(struct waiting *w)
 {
-    str_fini(&c->waiting.op.out);
+    struct change *c = (struct change *)w;
     applied_body_fini(&c->body);
     free(c);
 }
@@ -94,9 +93,9 @@ static void write_results(const struct change *c, const struct pod_set *set,
     str_add(out, "]}\n");
 }
 
-static void apply_finish(struct httpd_request *rq, void *arg)
+static void apply_answer(struct httpd_request *rq, struct waiting *w)
 {
-    struct change *c = arg;
+    struct change *c = (struct change *)w;
     if (c->waiting.op.result < 0) {
         httpd_fail(rq, waiting_failure(&c->waiting), "%s; nothing was applied",
                    c->waiting.op.error.text);
@@ -105,8 +104,10 @@ static void apply_finish(struct httpd_request *rq, void *arg)
             applied_get(applied_of(c->waiting.app));
         write_results(c, set, httpd_reply(rq));
     }
-    change_free(c);
 }
+
+static const struct waiting_kind applying = {.answer = apply_answer,
+                                             .destroy = change_destroy};
 
 static void on_apply(struct httpd_request *rq, void *ctx)
 {
@@ -131,14 +132,14 @@ static void on_apply(struct httpd_request *rq, void *ctx)
     c->body = body;
     c->waiting.op.changes = c->body.changes;
     c->waiting.op.n_changes = c->body.n;
-    change_post(c, rq, app, apply_finish);
+    change_post(c, &applying, rq, app);
 }
 
 /* --- delete -------------------------------------------------------------- */
 
-static void delete_finish(struct httpd_request *rq, void *arg)
+static void delete_answer(struct httpd_request *rq, struct waiting *w)
 {
-    struct change *c = arg;
+    struct change *c = (struct change *)w;
     if (c->waiting.op.result < 0) {
         httpd_fail(rq, waiting_failure(&c->waiting), "%s",
                    c->waiting.op.error.text);
@@ -147,8 +148,10 @@ static void delete_finish(struct httpd_request *rq, void *arg)
                      httpd_reply(rq));
         str_add(httpd_reply(rq), "}\n");
     }
-    change_free(c);
 }
+
+static const struct waiting_kind deleting = {.answer = delete_answer,
+                                             .destroy = change_destroy};
 
 /* From 0; -1 when it is not given. */
 static bool read_grace(struct httpd_request *rq, int64_t *ret_grace)
@@ -181,7 +184,7 @@ static void post_delete(struct httpd_request *rq, struct app *app,
     c->one.name = httpd_arg(rq, 1);
     c->waiting.op.changes = &c->one;
     c->waiting.op.n_changes = 1;
-    change_post(c, rq, app, delete_finish);
+    change_post(c, &deleting, rq, app);
 }
 
 static void on_delete(struct httpd_request *rq, void *ctx)

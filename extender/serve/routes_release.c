@@ -9,31 +9,36 @@
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 
-static void release_finish(struct httpd_request *rq, void *arg)
+static bool release_follow(struct waiting *release)
 {
-    struct waiting *release = arg;
-    struct app *app = release->app;
-    int r = release->op.result;
+    const struct app *app = release->app;
+    const struct writer_op *op = &release->op;
     metrics_count(app->listener.metrics, APP_RELEASES,
-                  r == 0         ? "released"
-                  : r == -ENOENT ? "unknown"
-                                 : "error");
+                  op->result == 0         ? "released"
+                  : op->result == -ENOENT ? "unknown"
+                                          : "error");
+    if (op->result == 0 && app->demands)
+        pending_demands_forget(app->demands, op->namespace, op->pod);
+    return false;
+}
+
+static void release_answer(struct httpd_request *rq, struct waiting *release)
+{
+    int r = release->op.result;
     if (r < 0) {
         httpd_fail(rq, r == -EBUSY ? 409 : waiting_failure(release), "%s",
                    release->op.error.text);
-    } else {
-        if (app->demands)
-            pending_demands_forget(app->demands, httpd_arg(rq, 0),
-                                   httpd_arg(rq, 1));
-        struct str *out = httpd_reply(rq);
-        str_add(out, "{\"released\":{");
-        jwrite_text(out, "namespace", httpd_arg(rq, 0));
-        jwrite_text(out, "name", httpd_arg(rq, 1));
-        str_add(out, "}}\n");
+        return;
     }
-    str_fini(&release->op.out);
-    free(release);
+    struct str *out = httpd_reply(rq);
+    str_add(out, "{\"released\":{");
+    jwrite_text(out, "namespace", httpd_arg(rq, 0));
+    jwrite_text(out, "name", httpd_arg(rq, 1));
+    str_add(out, "}}\n");
 }
+
+static const struct waiting_kind releasing = {.follow = release_follow,
+                                              .answer = release_answer};
 
 void handle_release(struct httpd_request *rq, void *ctx)
 {
@@ -56,5 +61,5 @@ void handle_release(struct httpd_request *rq, void *ctx)
         .unfed = unfed,
         .out = STR_INIT(STR_MAX_DEFAULT),
     };
-    waiting_post(release, rq, app, release_finish);
+    waiting_post(release, &releasing, rq, app);
 }

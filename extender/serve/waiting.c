@@ -1,24 +1,65 @@
 #include "extender/serve/waiting.h"
 
 #include <errno.h>
+#include <stdlib.h>
+
+static void waiting_destroy(struct waiting *w)
+{
+    str_fini(&w->op.out);
+    if (w->kind->destroy)
+        w->kind->destroy(w);
+    else
+        free(w);
+}
+
+static void waiting_finish(struct httpd_request *rq, void *arg)
+{
+    struct waiting *w = arg;
+    w->kind->answer(rq, w);
+    waiting_destroy(w);
+}
+
+static void waiting_lost(void *arg)
+{
+    waiting_destroy(arg);
+}
 
 /* On the writer's thread. */
 static void waiting_done(struct writer_op *op)
 {
     struct waiting *w = op->ctx;
-    httpd_resume(w->rq);
+    if (!w->kind->follow || !w->kind->follow(w))
+        httpd_resume(w->rq);
 }
 
-void waiting_post(struct waiting *w, struct httpd_request *rq, struct app *app,
-                  void (*finish)(struct httpd_request *rq, void *arg))
+void waiting_begin(struct waiting *w, const struct waiting_kind *kind,
+                   struct httpd_request *rq, struct app *app)
 {
     w->rq = rq;
     w->app = app;
+    w->kind = kind;
+    httpd_then(rq, waiting_finish, w);
+    httpd_or_else(rq, waiting_lost);
+    httpd_suspend(rq);
+}
+
+void waiting_end(struct waiting *w)
+{
+    httpd_resume(w->rq);
+}
+
+void waiting_again(struct waiting *w)
+{
     w->op.done = waiting_done;
     w->op.ctx = w;
-    httpd_then(rq, finish, w);
-    httpd_suspend(rq);
-    writer_post(app->writer, &w->op);
+    writer_post(w->app->writer, &w->op);
+}
+
+void waiting_post(struct waiting *w, const struct waiting_kind *kind,
+                  struct httpd_request *rq, struct app *app)
+{
+    waiting_begin(w, kind, rq, app);
+    waiting_again(w);
 }
 
 unsigned waiting_failure(const struct waiting *w)
