@@ -5,6 +5,7 @@
 #include "extender/admit/access.h"
 #include "extender/keep/served_slice.h"
 #include "extender/serve/app.h"
+#include "extender/serve/waiting.h"
 #include "extender/view/kube.h"
 #include "lib/base/mem.h"
 
@@ -18,51 +19,35 @@ enum {
 
 /* A request that waits for the writer. */
 struct job {
-    struct writer_op op;
-    struct app *app;
-    struct httpd_request *rq;
+    struct waiting waiting; /* first */
     char name[SLICE_NAME_MAX + 1];
     char owner[TLS_NAME_MAX + 1]; /* the client's node */
     bool table, whole;            /* how a list is answered */
     bool one; /* a list of at most one, which may be missing */
 };
 
-static void job_destroy(struct job *job)
+static struct job *job_of(struct waiting *w)
 {
-    str_fini(&job->op.out);
+    return (struct job *)w;
+}
+
+/* One that was not posted. */
+static void job_drop(struct job *job)
+{
+    str_fini(&job->waiting.op.out);
     free(job);
 }
 
-/* On the writer's thread. */
-static void job_done(struct writer_op *op)
-{
-    struct job *job = op->ctx;
-    httpd_resume(job->rq);
-}
-
-static struct job *job_create(struct app *app, struct httpd_request *rq,
-                              enum writer_kind kind)
+static struct job *job_create(struct httpd_request *rq, enum writer_kind kind)
 {
     struct job *job = xcalloc(1, sizeof *job);
-    job->app = app;
-    job->rq = rq;
-    job->op.kind = kind;
-    job->op.ctx = job;
-    job->op.done = job_done;
-    job->op.name = job->name;
+    struct writer_op *op = &job->waiting.op;
+    op->kind = kind;
+    op->name = job->name;
     if (access_node(rq, job->owner))
-        job->op.owner = job->owner;
-    str_init(&job->op.out, OUT_MAX);
+        op->owner = job->owner;
+    str_init(&op->out, OUT_MAX);
     return job;
-}
-
-/* The request goes on in `then` when the writer is done. */
-static void job_post(struct job *job,
-                     void (*then)(struct httpd_request *rq, void *arg))
-{
-    httpd_then(job->rq, then, job);
-    httpd_suspend(job->rq);
-    writer_post(job->app->writer, &job->op);
 }
 
 /* --- failures ------------------------------------------------------------- */
@@ -90,19 +75,18 @@ static unsigned status_of(int result)
     }
 }
 
-static void job_fail(struct job *job)
+static void job_fail(struct httpd_request *rq, const struct job *job)
 {
-    if (job->op.result == -ENOENT) {
-        httpd_fail(job->rq, 404,
-                   "resourceslices.resource.k8s.io \"%s\" not found",
+    const struct writer_op *op = &job->waiting.op;
+    if (op->result == -ENOENT) {
+        httpd_fail(rq, 404, "resourceslices.resource.k8s.io \"%s\" not found",
                    job->name);
         return;
     }
-    if (job->op.result == -EACCES)
-        httpd_refusal(job->rq, "node");
-    httpd_fail(job->rq, status_of(job->op.result), "%s",
-               job->op.error.text[0] ? job->op.error.text
-                                     : strerror(-job->op.result));
+    if (op->result == -EACCES)
+        httpd_refusal(rq, "node");
+    httpd_fail(rq, status_of(op->result), "%s",
+               op->error.text[0] ? op->error.text : strerror(-op->result));
 }
 
 static void count_rejected(struct app *app, int result)
@@ -144,21 +128,29 @@ static void reply_object(struct httpd_request *rq, const char *name,
     served_slice_write(httpd_reply(rq), &object);
 }
 
-static void put_finish(struct httpd_request *rq, void *arg)
+static bool put_follow(struct waiting *w)
 {
-    struct job *job = arg;
-    struct writer_op *op = &job->op;
-    if (op->result < 0) {
-        count_rejected(job->app, op->result);
-        job_fail(job);
-    } else {
-        metrics_count(job->app->listener.metrics, APP_SLICES_ACCEPTED,
-                      op->created ? "created" : "changed");
-        httpd_status(rq, op->created ? 201 : 200);
-        reply_object(rq, job->name, op->resource_version);
-    }
-    job_destroy(job);
+    if (w->op.result < 0)
+        count_rejected(w->app, w->op.result);
+    else
+        metrics_count(w->app->listener.metrics, APP_SLICES_ACCEPTED,
+                      w->op.created ? "created" : "changed");
+    return false;
 }
+
+static void put_answer(struct httpd_request *rq, struct waiting *w)
+{
+    struct job *job = job_of(w);
+    if (w->op.result < 0) {
+        job_fail(rq, job);
+        return;
+    }
+    httpd_status(rq, w->op.created ? 201 : 200);
+    reply_object(rq, job->name, w->op.resource_version);
+}
+
+static const struct waiting_kind putting = {.follow = put_follow,
+                                            .answer = put_answer};
 
 static void on_put(struct httpd_request *rq, void *ctx)
 {
@@ -177,36 +169,40 @@ static void on_put(struct httpd_request *rq, void *ctx)
         reply_object(rq, name, version);
         return;
     }
-    struct job *job = job_create(app, rq, WRITER_PUT_SLICE);
+    struct job *job = job_create(rq, WRITER_PUT_SLICE);
     memcpy(job->name, name, sizeof name);
-    job->op.body = body;
-    job->op.body_size = size;
-    job_post(job, put_finish);
+    job->waiting.op.body = body;
+    job->waiting.op.body_size = size;
+    waiting_post(&job->waiting, &putting, rq, app);
 }
 
-/* Nothing of the name was there: now create it. */
-static void post_looked(struct httpd_request *rq, void *arg)
+/* Where nothing of the name was there, it is created now. */
+static bool post_follow(struct waiting *w)
 {
-    struct job *job = arg;
-    struct writer_op *op = &job->op;
-    if (op->result == 0)
+    struct writer_op *op = &w->op;
+    if (op->kind == WRITER_PUT_SLICE)
+        return put_follow(w);
+    if (op->result != -ENOENT)
+        return false;
+    op->kind = WRITER_PUT_SLICE;
+    str_reset(&op->out);
+    waiting_again(w);
+    return true;
+}
+
+static void post_answer(struct httpd_request *rq, struct waiting *w)
+{
+    if (w->op.kind == WRITER_GET_SLICE && w->op.result == 0)
         httpd_fail(rq, 409,
                    "resourceslices.resource.k8s.io \"%s\" already "
                    "exists",
-                   job->name);
-    else if (op->result != -ENOENT)
-        job_fail(job);
-    if (op->result != -ENOENT) {
-        job_destroy(job);
-        return;
-    }
-    op->kind = WRITER_PUT_SLICE;
-    op->result = 0;
-    op->error.text[0] = '\0';
-    str_reset(&op->out);
-    op->body = httpd_body(rq, &op->body_size);
-    job_post(job, put_finish);
+                   job_of(w)->name);
+    else
+        put_answer(rq, w);
 }
+
+static const struct waiting_kind posting = {.follow = post_follow,
+                                            .answer = post_answer};
 
 static void on_post(struct httpd_request *rq, void *ctx)
 {
@@ -217,29 +213,27 @@ static void on_post(struct httpd_request *rq, void *ctx)
     if (!httpd_query_only(rq, write_params))
         return;
     /* a body without a readable name gets its error from the decoder */
-    struct job *job = job_create(app, rq, WRITER_PUT_SLICE);
+    struct job *job = job_create(rq, WRITER_PUT_SLICE);
+    job->waiting.op.body = body;
+    job->waiting.op.body_size = size;
     if (kube_object_name(body, size, name, sizeof name)) {
         memcpy(job->name, name, sizeof name);
-        job->op.kind = WRITER_GET_SLICE;
-        job_post(job, post_looked);
-        return;
+        job->waiting.op.kind = WRITER_GET_SLICE;
     }
-    job->op.body = body;
-    job->op.body_size = size;
-    job_post(job, put_finish);
+    waiting_post(&job->waiting, &posting, rq, app);
 }
 
 /* --- delete --------------------------------------------------------------- */
 
-static void delete_finish(struct httpd_request *rq, void *arg)
+static void delete_answer(struct httpd_request *rq, struct waiting *w)
 {
-    struct job *job = arg;
-    if (job->op.result < 0)
-        job_fail(job);
+    if (w->op.result < 0)
+        job_fail(rq, job_of(w));
     else
-        kube_write_success(httpd_reply(rq), job->name);
-    job_destroy(job);
+        kube_write_success(httpd_reply(rq), job_of(w)->name);
 }
+
+static const struct waiting_kind deleting = {.answer = delete_answer};
 
 static void on_delete(struct httpd_request *rq, void *ctx)
 {
@@ -249,16 +243,16 @@ static void on_delete(struct httpd_request *rq, void *ctx)
     char name[SLICE_NAME_MAX + 1];
     if (!httpd_query_only(rq, params) || !name_take(rq, name))
         return;
-    struct job *job = job_create(ctx, rq, WRITER_DELETE_SLICE);
+    struct job *job = job_create(rq, WRITER_DELETE_SLICE);
     memcpy(job->name, name, sizeof name);
-    job_post(job, delete_finish);
+    waiting_post(&job->waiting, &deleting, rq, ctx);
 }
 
 /* --- get, list ------------------------------------------------------------ */
 
-static void reply_list(struct job *job)
+static void reply_list(struct httpd_request *rq, const struct job *job)
 {
-    struct writer_op *op = &job->op;
+    const struct writer_op *op = &job->waiting.op;
     struct kube_list list = {
         .items = str_text(&op->out),
         .size = op->out.size,
@@ -266,15 +260,14 @@ static void reply_list(struct job *job)
         .next = op->more ? op->last : NULL,
     };
     if (job->table)
-        kube_write_table(httpd_reply(job->rq), &list, job->whole);
+        kube_write_table(httpd_reply(rq), &list, job->whole);
     else
-        kube_write_list(httpd_reply(job->rq), &list);
+        kube_write_list(httpd_reply(rq), &list);
 }
 
 /* A single slice is read as one object; a list of it gets brackets. */
-static void bracket(struct job *job)
+static void bracket(struct writer_op *op)
 {
-    struct writer_op *op = &job->op;
     struct str list = STR_INIT(OUT_MAX);
     str_add_c(&list, '[');
     if (op->result == 0)
@@ -286,28 +279,29 @@ static void bracket(struct job *job)
     op->result = 0;
 }
 
-static void get_finish(struct httpd_request *rq, void *arg)
+static void get_answer(struct httpd_request *rq, struct waiting *w)
 {
-    struct job *job = arg;
-    struct writer_op *op = &job->op;
+    struct job *job = job_of(w);
+    struct writer_op *op = &w->op;
     if (job->one ? op->result == 0 || op->result == -ENOENT
                  : op->result == 0 && job->table && op->name[0])
-        bracket(job);
+        bracket(op);
     if (op->result < 0)
-        job_fail(job);
+        job_fail(rq, job);
     else if (op->out.overflow)
         httpd_fail(rq, 500, "too large; ask for fewer with limit=");
     else if (job->one || job->table || op->kind == WRITER_LIST_SLICES)
-        reply_list(job);
+        reply_list(rq, job);
     else
         str_add_n(httpd_reply(rq), str_text(&op->out), op->out.size);
-    job_destroy(job);
 }
 
-static void wants(struct job *job)
+static const struct waiting_kind getting = {.answer = get_answer};
+
+static void wants(const struct httpd_request *rq, struct job *job)
 {
-    const char *include = httpd_query(job->rq, "includeObject");
-    job->table = kube_wants_table(httpd_header(job->rq, "Accept"));
+    const char *include = httpd_query(rq, "includeObject");
+    job->table = kube_wants_table(httpd_header(rq, "Accept"));
     job->whole = include && strcmp(include, "Object") == 0;
 }
 
@@ -318,10 +312,10 @@ static void on_get(struct httpd_request *rq, void *ctx)
     char name[SLICE_NAME_MAX + 1];
     if (!httpd_query_only(rq, params) || !name_take(rq, name))
         return;
-    struct job *job = job_create(ctx, rq, WRITER_GET_SLICE);
+    struct job *job = job_create(rq, WRITER_GET_SLICE);
     memcpy(job->name, name, sizeof name);
-    wants(job);
-    job_post(job, get_finish);
+    wants(rq, job);
+    waiting_post(&job->waiting, &getting, rq, ctx);
 }
 
 /* One requirement, "KEY=VALUE" or "KEY==VALUE". */
@@ -333,7 +327,7 @@ static bool select_field(struct job *job, char *text, bool *ret_none)
     *value++ = '\0';
     value += *value == '=';
     if (strcmp(text, "spec.nodeName") == 0) {
-        job->op.node = value;
+        job->waiting.op.node = value;
     } else if (strcmp(text, "spec.driver") == 0) {
         *ret_none |= strcmp(value, SLICE_DRIVER) != 0;
     } else if (strcmp(text, "metadata.name") == 0) {
@@ -355,7 +349,7 @@ static bool select_fields(struct job *job, char *text, bool *ret_none)
         if (*item && !select_field(job, item, ret_none))
             return false;
     /* the writer finds slices by name or by node */
-    return !(job->one && job->op.node);
+    return !(job->one && job->waiting.op.node);
 }
 
 static bool list_limit(struct httpd_request *rq, size_t *ret_limit)
@@ -410,28 +404,30 @@ static void on_list(struct httpd_request *rq, void *ctx)
     const char *after = httpd_query(rq, "continue");
     if (list_refused(rq) || !list_limit(rq, &limit))
         return;
-    struct job *job = job_create(ctx, rq, WRITER_LIST_SLICES);
-    job->op.limit = limit;
-    job->op.after = after && *after ? after : NULL;
-    wants(job);
+    struct job *job = job_create(rq, WRITER_LIST_SLICES);
+    struct writer_op *op = &job->waiting.op;
+    op->limit = limit;
+    op->after = after && *after ? after : NULL;
+    wants(rq, job);
     /* the query is the request's own, and nobody reads it again */
     if (fields && !select_fields(job, (char *)fields, &none)) {
         httpd_fail(rq, 400,
                    "fieldSelector: must be spec.nodeName=, "
                    "spec.driver= or metadata.name= with a value");
-        job_destroy(job);
+        job_drop(job);
         return;
     }
     if (none) {
         job->one = false;
         job->name[0] = '\0';
-        str_add(&job->op.out, "[]");
-        get_finish(rq, job);
+        str_add(&op->out, "[]");
+        get_answer(rq, &job->waiting);
+        job_drop(job);
         return;
     }
     if (job->one)
-        job->op.kind = WRITER_GET_SLICE;
-    job_post(job, get_finish);
+        op->kind = WRITER_GET_SLICE;
+    waiting_post(&job->waiting, &getting, rq, ctx);
 }
 
 /* --- discovery ------------------------------------------------------------ */

@@ -196,3 +196,13 @@ Test(operate_gone, a_release_is_forgotten_by_all)
     cr_expect_null(alloc_index_find(s->allocations, "ns", "b"));
     cr_expect_not(pending_demands_find_uid(x.app.demands, d.uid, &seen));
 }
+
+Test(operate_gone, a_slice_is_created)
+{
+    cleanup_free char *slice = sim_slice("n2", 2, "boot", 1, 0);
+    ask_and_leave("POST", "/apis/resource.k8s.io/v1/resourceslices", slice);
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(x.app.writer);
+    cr_expect_neq(snapshot_find(s, "n2", 2), NODE_NONE);
+    ask_and_leave("GET", "/apis/resource.k8s.io/v1/resourceslices", "");
+    ask_and_leave("DELETE", "/v1/doubt", "");
+}
