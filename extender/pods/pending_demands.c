@@ -19,6 +19,7 @@ struct entry {
     uint16_t next_uid, next_name;
     bool used;
     int64_t since_s, asked_ms; /* of the first question, and the last */
+    uint64_t serial;           /* of the first question; see walk */
 };
 
 struct pending_demands {
@@ -27,7 +28,7 @@ struct pending_demands {
     uint16_t by_uid[CHAINS];
     uint16_t by_name[CHAINS];
     uint16_t turn;
-    uint64_t version;
+    uint64_t version, serial;
     struct candidates *last; /* pods of one job share them */
 };
 
@@ -121,6 +122,7 @@ static void link_entry(struct pending_demands *s, uint16_t index,
     e->used = true;
     e->since_s = clock_wall_s();
     e->asked_ms = clock_ms();
+    e->serial = ++s->serial;
     *uid = *name = index;
 }
 
@@ -135,12 +137,14 @@ static void put(struct pending_demands *s, const struct demand *demand,
         uint16_t index = (uint16_t)(old - s->entries);
         struct candidates *kept = candidates_ref(old->candidates);
         int64_t since_s = old->since_s;
+        uint64_t serial = old->serial;
         uint64_t version = s->version;
         bool news = !refusal != !old->refusal;
         unlink_entry(s, index);
         link_entry(s, index, demand, refusal);
         old->candidates = kept;
         old->since_s = since_s;
+        old->serial = serial;
         s->version = version + news;
     } else {
         uint16_t index = s->turn;
@@ -234,29 +238,87 @@ bool pending_demands_find_name(struct pending_demands *s, const char *namespace,
     return e != NULL;
 }
 
+/* All entries that are there when it begins, the newest first, and none of them
+ * twice.  The lock is held for one at a time, so that filter, which has to put
+ * its own, waits for no more than that. */
+struct walk {
+    struct pending_demands *s;
+    uint64_t until; /* who came later may have been here before */
+    uint16_t at;
+    unsigned n; /* that are behind it */
+    struct demand demand;
+    char *refusal; /* or NULL */
+    int64_t since_s, asked_ms;
+};
+
+static void walk_begin(struct walk *w, struct pending_demands *s)
+{
+    *w = (struct walk){.s = s};
+    hold_lock(&s->lock);
+    w->until = s->serial;
+    w->at = s->turn;
+}
+
+typedef bool is_wanted_f(const void *arg, const struct demand *demand,
+                         const char *refusal);
+
+/* Take the entry before; false: it is none, or is not wanted. */
+static bool walk_take(struct walk *w, is_wanted_f *is_wanted, const void *arg)
+{
+    w->n++;
+    w->at = (uint16_t)((w->at + PENDING_DEMANDS_MAX - 1) % PENDING_DEMANDS_MAX);
+    free(w->refusal);
+    w->refusal = NULL;
+    hold_lock(&w->s->lock);
+    const struct entry *e = &w->s->entries[w->at];
+    if (!e->used || e->serial > w->until ||
+        (is_wanted && !is_wanted(arg, &e->demand, e->refusal)))
+        return false;
+    w->demand = e->demand;
+    w->refusal = e->refusal ? xstrdup(e->refusal) : NULL;
+    w->since_s = e->since_s;
+    w->asked_ms = e->asked_ms;
+    return true;
+}
+
+/* The next one; false, and nothing is left of the walk: there is none. */
+static bool walk_next(struct walk *w, is_wanted_f *is_wanted, const void *arg)
+{
+    while (w->n < PENDING_DEMANDS_MAX)
+        if (walk_take(w, is_wanted, arg))
+            return true;
+    free(w->refusal);
+    w->refusal = NULL;
+    return false;
+}
+
+struct job_name {
+    const char *namespace, *job;
+};
+
+static bool is_of_job(const void *arg, const struct demand *d,
+                      const char *refusal)
+{
+    const struct job_name *name = arg;
+    return !refusal && strcmp(d->job, name->job) == 0 &&
+           strcmp(d->namespace, name->namespace) == 0;
+}
+
 bool pending_demands_find_job(struct pending_demands *s, const char *namespace,
                               const char *job, pending_demands_done_f *is_done,
                               const void *ctx, struct demand *ret_demand)
 {
-    const struct entry *done = NULL, *open = NULL;
-    (void)pthread_mutex_lock(&s->lock);
-    for (unsigned i = 1; i <= PENDING_DEMANDS_MAX && !open; i++) {
-        const struct entry *e =
-            &s->entries[(s->turn + PENDING_DEMANDS_MAX - i) %
-                        PENDING_DEMANDS_MAX];
-        if (!e->used || e->refusal || strcmp(e->demand.job, job) != 0 ||
-            strcmp(e->demand.namespace, namespace) != 0)
-            continue;
-        if (!is_done(ctx, &e->demand))
-            open = e;
-        else if (!done)
-            done = e;
+    const struct job_name name = {namespace, job};
+    bool found = false, open = false;
+    struct walk w;
+    walk_begin(&w, s);
+    while (!open && walk_next(&w, is_of_job, &name)) { /* has no refusal */
+        open = !is_done(ctx, &w.demand);
+        if (open || !found)
+            *ret_demand = w.demand;
+        found = true;
     }
-    const struct entry *found = open ? open : done;
-    if (found)
-        *ret_demand = found->demand;
-    (void)pthread_mutex_unlock(&s->lock);
-    return found != NULL;
+    return found;
 }
 
 uint64_t pending_demands_version(struct pending_demands *s)
@@ -269,12 +331,11 @@ void pending_demands_each(struct pending_demands *s, pending_demands_f *visit,
                           void *arg)
 {
     int64_t now_ms = clock_ms();
-    hold_lock(&s->lock);
-    for (size_t i = 0; i < PENDING_DEMANDS_MAX; i++) {
-        const struct entry *e = &s->entries[i];
-        if (e->used && now_ms - e->asked_ms < PENDING_DEMANDS_FRESH_MS)
-            visit(arg, &e->demand, e->refusal, e->since_s);
-    }
+    struct walk w;
+    walk_begin(&w, s);
+    while (walk_next(&w, NULL, NULL))
+        if (now_ms - w.asked_ms < PENDING_DEMANDS_FRESH_MS)
+            visit(arg, &w.demand, w.refusal, w.since_s);
 }
 
 void pending_demands_forget(struct pending_demands *s, const char *namespace,

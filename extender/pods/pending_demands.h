@@ -3,7 +3,8 @@
  * that people can ask why a pod is pending.
  *
  * No decision reads it: filter and prioritize only write it.  Bounded: the
- * oldest entry makes room.  Any thread. */
+ * oldest entry makes room.  Any thread: who puts one waits for no reader longer
+ * than it takes to copy an entry. */
 #ifndef BIGA_EXTENDER_PODS_PENDING_DEMANDS_H
 #define BIGA_EXTENDER_PODS_PENDING_DEMANDS_H
 
@@ -64,8 +65,8 @@ bool pending_demands_find_job(struct pending_demands *s, const char *namespace,
                               const void *ctx, struct demand *ret_demand);
 /* Those that were asked about not longer ago than PENDING_DEMANDS_FRESH_MS; who
  * is not has gone without our being told.  `refusal` is NULL or how it breaks
- * the contract; `since_s`: of the first question, in seconds since 1970.  With
- * our lock: nothing here may be called in it. */
+ * the contract; `since_s`: of the first question, in seconds since 1970.  Who
+ * puts one meanwhile does not wait for `visit`. */
 typedef void pending_demands_f(void *arg, const struct demand *demand,
                                const char *refusal, int64_t since_s);
 void pending_demands_each(struct pending_demands *s, pending_demands_f *visit,

@@ -142,3 +142,49 @@ Test(pending_demands, tells_of_those_asked_about_lately)
     clock_set_fake(-1);
     pending_demands_destroy(s);
 }
+
+/* Filter, which puts, does not wait for who reads; and each is told once. */
+struct busy_reader {
+    struct pending_demands *s;
+    unsigned n;
+};
+
+static void put_more(void *arg, const struct demand *d, const char *refusal,
+                     int64_t since_s)
+{
+    struct busy_reader *r = arg;
+    struct demand fresh = pod(1000 + r->n, 1000 + r->n);
+    (void)refusal;
+    (void)since_s;
+    r->n++;
+    pending_demands_put(r->s, d);
+    pending_demands_put(r->s, &fresh);
+    pending_demands_forget(r->s, d->namespace, d->name);
+    pending_demands_put(r->s, d); /* elsewhere */
+}
+
+static bool put_and_say_no(const void *ctx, const struct demand *d)
+{
+    struct busy_reader r = *(const struct busy_reader *)ctx;
+    put_more(&r, d, NULL, 0);
+    return true;
+}
+
+Test(pending_demands, who_puts_does_not_wait_for_who_reads, .timeout = 300)
+{
+    struct pending_demands *s = pending_demands_create();
+    struct busy_reader r = {.s = s};
+    struct demand found;
+    for (unsigned i = 0; i < 300; i++) {
+        struct demand d = pod(i, i);
+        if (i % 2)
+            pending_demands_put(s, &d);
+        else
+            pending_demands_refuse(s, &d, "no such role");
+    }
+    pending_demands_each(s, put_more, &r);
+    cr_expect_eq(r.n, 300, "%u", r.n);
+    cr_expect(
+        pending_demands_find_job(s, "ns1", "", put_and_say_no, &r, &found));
+    pending_demands_destroy(s);
+}
