@@ -223,29 +223,36 @@ static int by_name(const void *a, const void *b)
 
 static DEFINE_REF(take_ref, struct cluster_ps_pod)
 
-    struct cluster_ps_pod **cluster_ps_list(struct cluster_ps *c, size_t *ret_n)
+    static struct cluster_ps_pod **list_all(struct cluster_ps *c, size_t *ret_n)
 {
     size_t pos = 0, n = 0;
-    pthread_mutex_lock(&c->lock);
+    hold_lock(&c->lock);
     struct cluster_ps_pod **list = xcalloc(c->pods.n + 1, sizeof *list);
     for (struct cluster_ps_pod *p; (p = strmap_next(&c->pods, &pos));)
         list[n++] = take_ref(p);
-    pthread_mutex_unlock(&c->lock);
-    qsort(list, n, sizeof *list, by_name);
     *ret_n = n;
+    return list;
+}
+
+struct cluster_ps_pod **cluster_ps_list(struct cluster_ps *c, size_t *ret_n)
+{
+    struct cluster_ps_pod **list = list_all(c, ret_n);
+    qsort(list, *ret_n, sizeof *list, by_name);
     return list;
 }
 
 void cluster_ps_each(struct cluster_ps *c, const char *namespace,
                      job_pod_f *visit, void *arg)
 {
-    size_t pos = 0;
-    hold_lock(&c->lock);
-    for (struct cluster_ps_pod *p; (p = strmap_next(&c->pods, &pos));) {
-        const struct job_pod told = job_pod_of(p);
-        if (!namespace || strcmp(namespace, p->namespace) == 0)
+    size_t n;
+    struct cluster_ps_pod **list = list_all(c, &n);
+    for (size_t i = 0; i < n; i++) {
+        const struct job_pod told = job_pod_of(list[i]);
+        if (!namespace || strcmp(namespace, told.namespace) == 0)
             visit(arg, &told);
+        cluster_ps_pod_unref(list[i]);
     }
+    free(list);
 }
 
 uint64_t cluster_ps_version(struct cluster_ps *c)

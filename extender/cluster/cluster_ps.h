@@ -37,7 +37,8 @@ struct pod_listener cluster_ps_listener(struct cluster_ps *c);
 /* Any thread.  All, by namespace and name; the caller unrefs each and frees the
  * array. */
 struct cluster_ps_pod **cluster_ps_list(struct cluster_ps *c, size_t *ret_n);
-/* Each, as jobs are counted from them; nothing here may be called in it. */
+/* Each, as jobs are counted from them; who hears of pods does not wait for
+ * `visit`. */
 void cluster_ps_each(struct cluster_ps *c, const char *namespace,
                      job_pod_f *visit, void *arg);
 uint64_t cluster_ps_version(struct cluster_ps *c); /* of all that is told */
