@@ -261,6 +261,74 @@ Test(job_told, the_oldest_makes_room)
     jobs_told_fini(&told);
 }
 
+/* In the n-th of all orders. */
+static void go_in_order(unsigned n, int64_t now_s)
+{
+    bool gone[PODS_MAX] = {false};
+    for (size_t left = world.n; left > 0; left--) {
+        size_t i = 0, skip = n % left;
+        n /= (unsigned)left;
+        while (gone[i] || skip-- > 0)
+            i++;
+        gone[i] = true;
+        go(i, now_s);
+    }
+    world.n = 0;
+}
+
+/* A Job with a backoffLimit is deleted: its pods go in any order. */
+Test(job_told, what_was_made_anew_ends_as_its_last_try)
+{
+    enum { ORDERS = 2 * 3 * 4 * 5 };
+    for (unsigned n = 0; n < 3 * ORDERS; n++) {
+        const int64_t now_s = clock_wall_s();
+        struct job_pod *old = put("a", "j", 0, POD_STATE_FAILED);
+        old->submitted_s = now_s - 30;
+        old->reason = "Error";
+        put("ax", "j", 0, POD_STATE_FAILED)->submitted_s = now_s - 29;
+        struct job_pod *new = put("b", "j", 0, POD_STATE_GONE);
+        new->submitted_s = now_s - 10;
+        put("bx", "j", 0, POD_STATE_STOPPING)->submitted_s = now_s - 10;
+        struct job_pod *other = put("c", "j", 1, POD_STATE_GONE);
+        other->submitted_s = now_s - 30;
+        if (n / ORDERS == 1) {
+            new->state = POD_STATE_FAILED;
+            new->reason = "OOMKilled";
+        } else if (n / ORDERS == 2) {
+            new->state = POD_STATE_RUNNING;
+        }
+        go_in_order(n % ORDERS, now_s);
+        struct job_told job = one();
+        cr_assert_eq(job.state, n / ORDERS == 0 ? JOB_SUCCEEDED : JOB_FAILED,
+                     "%u", n);
+        cr_assert_str_eq(job.reason, n / ORDERS == 0 ? ""
+                                     : n / ORDERS == 1
+                                         ? "OOMKilled"
+                                         : "Deleted: before it had ended");
+        stop();
+        start();
+    }
+}
+
+Test(job_told, pairs_have_a_limit_too)
+{
+    const int64_t now_s = clock_wall_s();
+    struct job_pod *p = put("a", "j", 0, POD_STATE_GONE);
+    p->size = DEMAND_SIZE_MAX;
+    for (int i = 0; i <= ENDED_PAIRS_MAX; i++) {
+        static const char *const names[] = {"j0", "j1", "j2", "j3", "j4"};
+        p->job = names[i / DEMAND_SIZE_MAX];
+        p->pair = i % DEMAND_SIZE_MAX;
+        ended_jobs_add(world.ended, p, now_s + i / DEMAND_SIZE_MAX);
+    }
+    struct jobs_told told;
+    world.n = 0;
+    jobs_told_read(&source, NULL, NULL, NULL, &told);
+    cr_assert_eq(told.n, 4);
+    cr_expect_str_eq(told.list[0].name, "j1", "the oldest made room");
+    jobs_told_fini(&told);
+}
+
 /* --- any pods ----------------------------------------------------------------- */
 
 /* What holds of the jobs of any pods in any order. */
