@@ -78,7 +78,11 @@ exits 0 biga jobs && said "^default/sum +Pending +2 +0 +0 "
 ok $? "it is there at once, pending"
 until_true says "^reason NoPlace: " biga job sum
 ok $? "with what it waits for"
-exits 124 biga wait job/sum --for=placed --timeout 1s && said "job default/sum is not placed after 1 s: Pending: NoPlace"
+in_vain() { # a machine that is busy may not come to ask within that second
+    exits 124 biga wait job/sum --for=placed --timeout 1s &&
+        said "job default/sum is not placed after 1 s: Pending: NoPlace"
+}
+until_true in_vain
 ok $? "a wait that ends says so, and why"
 curl -s -m "$HANGS" "$BIGA_SERVER/v1/pending" >"$dir/said"
 [ "$(grep -c '"job":"sum"' "$dir/said")" = 4 ]

@@ -46,6 +46,7 @@ def stays(b):
     with b.t.check("a drained card keeps its pods, and says so on all "
                    "replicas"):
         node, card = b.service("stays", "never")
+        b.wait_state(node, card, "held")  # all replicas have heard of it
         got = b.drain(1, f"cards/{node}/{card}", reason="new firmware",
                       by="ann")
         assert got["pods"] == [{"namespace": "default", "name": "stays"}], got
@@ -62,7 +63,8 @@ def stays(b):
         leader = b.lab.leader()
         leader.kill()
         assert b.lab.leader() is not leader
-        assert "a new rack" in b.refused([node])
+        wait_for("the new leader tells it", lambda:
+                 "a new rack" in b.refused([node]))
         b.wait_state(node, card, "drained")
         leader.start()
         leader.wait_up()
@@ -97,6 +99,8 @@ def leaves(b):
         assert not b.is_ending("kept")
         b.api.delete("poddisruptionbudgets", "default", "one")
         b.wait_ending("kept")
+        b.wait_state(node, card, "drained")
+        b.wait_state(other, place, "drained")
         b.undrain(0, f"cards/{node}/{card}")
         b.undrain(0, f"cards/{other}/{place}")
         b.drop("kept", "goes")
