@@ -10,6 +10,8 @@ struct node_bars {
     char *node;
     struct card_bars *bars;   /* what others say; NULL: nothing */
     struct card_bars *drains; /* NULL: none */
+    struct card_bars *edited; /* in place of these, within a batch */
+    bool is_edited;
 };
 
 static void node_bars_free(void *object)
@@ -17,6 +19,7 @@ static void node_bars_free(void *object)
     struct node_bars *n = object;
     card_bars_unref(n->bars);
     card_bars_unref(n->drains);
+    card_bars_unref(n->edited);
     free(n->node);
     free(n);
 }
@@ -56,15 +59,20 @@ static struct node_bars *bars_get(struct writer *w, const char *node)
 
 static void bars_tidy(struct writer *w, struct node_bars *n)
 {
-    if (n->bars || n->drains)
+    if (n->bars || n->drains || n->is_edited)
         return;
     (void)strmap_remove(&w->bars, n->node);
     node_bars_free(n);
 }
 
+static const struct card_bars *drains_of(const struct node_bars *n)
+{
+    return n->is_edited ? n->edited : n->drains;
+}
+
 static void bars_put(struct draft *draft, const struct node_bars *n)
 {
-    cleanup_with(card_bars) struct card_bars *all = card_bars_join(n->drains,
+    cleanup_with(card_bars) struct card_bars *all = card_bars_join(drains_of(n),
                                                                    n->bars);
     draft_set_bars(draft, n->node, all);
 }
@@ -81,25 +89,8 @@ void bars_follow(const struct writer *w, struct draft *draft, const char *node,
     bars_put(draft, known);
 }
 
-/* A slice that came behind the drain in its batch has put back what was known
- * before it, or brought the node. */
-static void follow_drain(const struct writer *w, const struct writer_op *op,
-                         struct draft **draft)
-{
-    const struct node_bars *n = strmap_get(&w->bars, op->node);
-    cleanup_with(card_bars) struct card_bars *all =
-        n ? card_bars_join(n->drains, n->bars) : NULL;
-    int32_t at = snapshot_find(w->current, op->node, strlen(op->node));
-    if (op->result < 0 || at == NODE_NONE ||
-        card_bars_are_same(snapshot_node(w->current, (size_t)at)->bars, all))
-        return;
-    draft_set_bars(draft_once(w, draft), op->node, all);
-}
-
 void note_bars(struct writer *w, struct writer_op *op, struct draft **draft)
 {
-    if (op->kind == WRITER_DRAIN)
-        follow_drain(w, op, draft);
     if (op->kind != WRITER_BARS)
         return;
     struct node_bars *n = bars_get(w, op->node);
@@ -115,18 +106,23 @@ void note_bars(struct writer *w, struct writer_op *op, struct draft **draft)
 
 /* --- drains --------------------------------------------------------------- */
 
-/* The drains of a node within the batch: those of its draft, or, while nothing
- * is published for it, those that are known. */
+/* The drains of a node within the batch, with those that came before in it. */
 static int edit(struct batch *b, const struct writer_op *op)
 {
-    const struct node *is = draft_node(batch_draft(b), op->node);
-    const struct node_bars *known = strmap_get(&b->w->bars, op->node);
-    cleanup_with(card_bars) struct card_bars *edited = NULL;
-    const struct card_bars *now = is ? is->bars : known ? known->drains : NULL;
-    int r = card_bars_edit(now, &op->bars->items[0], op->gone, &edited);
-    if (r == 0 && is)
-        draft_set_bars(batch_draft(b), op->node, edited);
-    return r;
+    struct node_bars *n = bars_get(b->w, op->node);
+    struct card_bars *edited;
+    int r = card_bars_edit(drains_of(n), &op->bars->items[0], op->gone,
+                           &edited);
+    if (r < 0) {
+        bars_tidy(b->w, n);
+        return r;
+    }
+    card_bars_unref(n->edited);
+    n->edited = edited;
+    n->is_edited = true;
+    if (draft_node(batch_draft(b), op->node))
+        bars_put(batch_draft(b), n);
+    return 0;
 }
 
 void apply_drain(struct batch *b, struct writer_op *op)
@@ -146,13 +142,17 @@ void apply_drain(struct batch *b, struct writer_op *op)
         op->result = store_put_drain(b->w->store, op->node, drain, &b->error);
 }
 
-static void settle(struct writer *w, const char *node,
-                   const struct card_bar *drain, bool gone)
+/* What was edited counts, or not. */
+static void settle(struct writer *w, const char *node, bool counts)
 {
-    struct node_bars *n = bars_get(w, node);
-    struct card_bars *before = n->drains;
-    if (card_bars_edit(before, drain, gone, &n->drains) == 0)
-        card_bars_unref(before);
+    struct node_bars *n = strmap_get(&w->bars, node);
+    if (!n || !n->is_edited)
+        return;
+    card_bars_unref(counts ? n->drains : n->edited);
+    if (counts)
+        n->drains = n->edited;
+    n->edited = NULL;
+    n->is_edited = false;
     bars_tidy(w, n);
 }
 
@@ -162,16 +162,22 @@ void drains_settle(struct writer *w, const struct writer_op *ops)
         if (op->kind != WRITER_DRAIN || op->result < 0)
             continue;
         const struct card_bar *drain = &op->bars->items[0];
-        settle(w, op->node, drain, op->gone);
+        settle(w, op->node, true);
         log_event(LOG_INFO, op->gone ? "undrained" : "drained", "node",
                   op->node, "card", drain->card[0] ? drain->card : "all", "by",
                   drain->by, "reason", drain->reason, NULL);
     }
+    for (const struct writer_op *op = ops; op; op = op->next)
+        if (op->kind == WRITER_DRAIN)
+            settle(w, op->node, false); /* all of the batch has failed */
 }
 
 static int load(void *ctx, const char *node, const struct card_bar *drain)
 {
-    settle(ctx, node, drain, false);
+    struct node_bars *n = bars_get(ctx, node);
+    struct card_bars *before = n->drains;
+    if (card_bars_edit(before, drain, false, &n->drains) == 0)
+        card_bars_unref(before);
     return 0;
 }
 

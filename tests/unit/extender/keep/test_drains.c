@@ -164,7 +164,31 @@ static void on_done(struct writer_op *op)
     (void)sem_post(&finished);
 }
 
-/* One batch, in this order. */
+/* One batch, in this order; all but the last `n_refused` succeed. */
+static void run_batch(struct writer_op *ops, size_t n, size_t n_refused)
+{
+    struct writer_op holds = {
+        .kind = WRITER_CALL, .call = hold_writer, .done = on_done};
+    (void)sem_init(&held, 0, 0);
+    (void)sem_init(&let_go, 0, 0);
+    (void)sem_init(&finished, 0, 0);
+    writer_post(w, &holds);
+    (void)sem_wait(&held);
+    for (size_t i = 0; i < n; i++) {
+        ops[i].done = on_done;
+        writer_post(w, &ops[i]);
+    }
+    (void)sem_post(&let_go);
+    for (size_t i = 0; i < n + 1; i++)
+        (void)sem_wait(&finished);
+    for (size_t i = 0; i < n; i++)
+        cr_assert_eq(ops[i].result, i < n - n_refused ? 0 : -ENOENT, "%zu: %s",
+                     i, ops[i].error.text);
+    (void)sem_destroy(&held);
+    (void)sem_destroy(&let_go);
+    (void)sem_destroy(&finished);
+}
+
 static void drain_and_publish(const char *node, bool gone, const char *boot)
 {
     cleanup_with(card_bars) struct card_bars *b = bars_of(CARD, "new <fw>");
@@ -172,32 +196,12 @@ static void drain_and_publish(const char *node, bool gone, const char *boot)
     char name[SLICE_NAME_MAX + 1];
     slice_name(node, 0, name);
     struct writer_op ops[] = {
-        {.kind = WRITER_CALL, .call = hold_writer, .done = on_done},
-        {.kind = WRITER_DRAIN,
-         .node = node,
-         .bars = b,
-         .gone = gone,
-         .done = on_done},
+        {.kind = WRITER_DRAIN, .node = node, .bars = b, .gone = gone},
         {.kind = WRITER_PUT_SLICE,
          .name = name,
          .body = json,
-         .body_size = strlen(json),
-         .done = on_done}};
-    (void)sem_init(&held, 0, 0);
-    (void)sem_init(&let_go, 0, 0);
-    (void)sem_init(&finished, 0, 0);
-    writer_post(w, &ops[0]);
-    (void)sem_wait(&held);
-    writer_post(w, &ops[1]);
-    writer_post(w, &ops[2]);
-    (void)sem_post(&let_go);
-    for (size_t i = 0; i < ARRAY_LEN(ops); i++)
-        (void)sem_wait(&finished);
-    cr_assert_eq(ops[1].result, 0, "%s", ops[1].error.text);
-    cr_assert_eq(ops[2].result, 0, "%s", ops[2].error.text);
-    (void)sem_destroy(&held);
-    (void)sem_destroy(&let_go);
-    (void)sem_destroy(&finished);
+         .body_size = strlen(json)}};
+    run_batch(ops, ARRAY_LEN(ops), 0);
 }
 
 Test(drains, hold_when_a_slice_comes_at_the_same_time)
@@ -209,4 +213,24 @@ Test(drains, hold_when_a_slice_comes_at_the_same_time)
     cr_assert_eq(bar("n", "x"), 0); /* something is known of it */
     drain_and_publish("n", false, "boot3");
     cr_expect_str_eq(why("n", 0), WHY);
+}
+
+/* Of a node that is not there yet, too. */
+Test(drains, come_and_go_at_the_same_time)
+{
+    cleanup_with(card_bars) struct card_bars *card = bars_of(CARD, "new <fw>");
+    cleanup_with(card_bars) struct card_bars *all = bars_of("", "new <fw>");
+    for (int there = 0; there < 2; there++) {
+        struct writer_op ops[] = {
+            {.kind = WRITER_DRAIN, .node = "n", .bars = card},
+            {.kind = WRITER_DRAIN, .node = "n", .bars = all},
+            {.kind = WRITER_DRAIN, .node = "n", .bars = card, .gone = true},
+            {.kind = WRITER_DRAIN, .node = "n", .bars = card, .gone = true}};
+        run_batch(ops, ARRAY_LEN(ops), 1);
+        if (!there)
+            cr_assert_eq(sim_publish(w, "n", 1, "boot", 1), 0);
+        cr_expect_str_eq(why("n", 0), "its node is " WHY);
+        cr_assert_eq(drain("n", "", true), 0);
+        cr_expect_str_eq(why("n", 0), "");
+    }
 }
