@@ -140,8 +140,9 @@ static const struct card_bar *find_drain(const struct node *node,
                                          const struct allocation *a)
 {
     for (size_t i = 0; i < a->n_cards; i++) {
-        const struct card_bar *drain = card_bars_drain(node->bars, a->cards[i]);
-        if (drain && drain->evict)
+        const struct card_bar *drain = card_bars_eviction(node->bars,
+                                                          a->cards[i]);
+        if (drain)
             return drain;
     }
     return NULL;

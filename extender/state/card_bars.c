@@ -88,6 +88,16 @@ const struct card_bar *card_bars_drain(const struct card_bars *b,
     return all;
 }
 
+const struct card_bar *card_bars_eviction(const struct card_bars *b,
+                                          const char *card)
+{
+    const struct card_bar *own = card_bars_drain(b, card);
+    const struct card_bar *all = card_bars_drain(b, "");
+    if (own && own->evict)
+        return own;
+    return all && all->evict ? all : NULL;
+}
+
 /* A list of as many as are taken, up to CARD_BARS_MAX. */
 struct taking {
     struct card_bar list[CARD_BARS_MAX];

@@ -76,6 +76,10 @@ const char *card_bar_match_text(enum card_bar_match match);
  * NULL when there is none. */
 const struct card_bar *card_bars_drain(const struct card_bars *b,
                                        const char *card);
+/* The drain that has the pods on a card end: its own or that of its node,
+ * whichever says so; NULL: none. */
+const struct card_bar *card_bars_eviction(const struct card_bars *b,
+                                          const char *card);
 /* The same list with this drain, in place of one of the same card; `gone`:
  * without it.  NULL when it is empty; -ENOENT: there is none to be gone. */
 int card_bars_edit(const struct card_bars *b, const struct card_bar *drain,
