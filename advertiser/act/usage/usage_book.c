@@ -6,7 +6,13 @@
 #include "advertiser/act/card/labels.h"
 #include "lib/base/mem.h"
 
-enum { MIB = 1 << 20, TENTH = 10 };
+enum {
+    MIB = 1 << 20,
+    TENTH = 10,
+    /* millicores or MiB of a container: more is a runtime's fault.  All that it
+     * may list together are fewer than an extender takes */
+    MOST = 1 << 27,
+};
 
 void usage_book_fini(struct usage_book *b)
 {
@@ -35,9 +41,10 @@ static bool cores_of(const struct usage_book *b, const struct cri_usage *u,
             : NULL;
     if (!before || u->at_ns <= before->at_ns || u->cpu_ns < before->cpu_ns)
         return false;
-    double cores = (double)(u->cpu_ns - before->cpu_ns) /
-                   (double)(u->at_ns - before->at_ns);
-    *ret_millicores = (uint64_t)(cores * 1000 + 0.5);
+    uint64_t ns = (uint64_t)u->at_ns - (uint64_t)before->at_ns;
+    double millicores =
+        (double)(u->cpu_ns - before->cpu_ns) / (double)ns * 1000 + 0.5;
+    *ret_millicores = millicores < MOST ? (uint64_t)millicores : MOST;
     return true;
 }
 
@@ -99,7 +106,7 @@ static void add(struct usage_pod *p, const struct cri_usage *u, bool known,
     p->seen = true;
     p->known |= known;
     p->cpu_millicores += millicores;
-    p->memory += u->memory;
+    p->memory += u->memory / MIB < MOST ? u->memory : (uint64_t)MOST * MIB;
 }
 
 static bool differs(uint64_t a, uint64_t b, uint64_t least)

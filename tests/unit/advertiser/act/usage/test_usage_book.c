@@ -125,3 +125,15 @@ Test(usage_book, a_uid_that_is_too_long_is_nobodys)
     expect(NULL, 100, 1);
     cr_expect_eq(book.n_pods, 0);
 }
+
+/* The extender refuses the report of a node that tells more than can be. */
+Test(usage_book, what_cannot_be_is_cut)
+{
+    const uint64_t cpu_ms = UINT64_MAX / 1000000, mib = UINT64_MAX / MIB;
+    const uint64_t most = UINT64_C(1) << 40; /* node_report.h */
+    (void)LOOK(10, {"a", "x", 0, mib});
+    cr_expect(LOOK(20, {"a", "x", cpu_ms, mib}));
+    const struct usage_now *now = usage_book_find(&book, "x");
+    cr_expect_leq(now->cpu_millicores, most);
+    cr_expect_leq(now->memory_mib, most);
+}
