@@ -9,14 +9,13 @@
 #include "lib/base/jwrite.h"
 #include "model/pod/podspec.h"
 
-enum { WHERE_MAX = 64, TEMPLATES_MAX = 1000 };
+enum { WHERE_MAX = 64 };
 
 struct making {
     const struct demand_config *config;
     struct str *out;
     size_t n, max;
-    cJSON *templates; /* an array of those that are there */
-    size_t n_templates;
+    struct buddy_templates templates;
     bool gathers;     /* the first time: templates alone */
     const char *data; /* the first document: that may be an array */
     char where[WHERE_MAX];
@@ -55,19 +54,14 @@ static int put_pod(struct making *m, const cJSON *pod)
                : 0;
 }
 
-static const cJSON *find_template(const struct making *m, const cJSON *host)
+static const struct buddy_template *find_template(const struct making *m,
+                                                  const cJSON *host)
 {
     const cJSON *notes = cJSON_GetObjectItemCaseSensitive(metadata_of(host),
                                                           "annotations");
     const char *name = text_of(notes, "biga.dev/buddy");
-    const cJSON *t;
-    cJSON_ArrayForEach(t, m->templates)
-    {
-        if (*name && strcmp(text_of(metadata_of(t), "name"), name) == 0 &&
-            strcmp(namespace_of(t), namespace_of(host)) == 0)
-            return t;
-    }
-    return NULL;
+    return *name ? buddy_templates_find(&m->templates, namespace_of(host), name)
+                 : NULL;
 }
 
 /* What only the API server, or the extender, gives a pod. */
@@ -87,13 +81,12 @@ static cJSON *with_identity(const cJSON *pod)
 
 /* A pod that breaks the contract is told when it is judged. */
 static int make_buddy(struct making *m, const cJSON *host,
-                      const cJSON *template)
+                      const struct buddy_template *template)
 {
     struct kube_pod pod;
     struct error ignored;
     cleanup_with(json) cJSON *whole = with_identity(host), *json = NULL;
     cleanup_free char *text = cJSON_PrintUnformatted(whole);
-    cleanup_free char *form = cJSON_PrintUnformatted(template);
     cleanup_free char *name = xasprintf("%s-xpu",
                                         text_of(metadata_of(host), "name"));
     cleanup_str struct str buddy = STR_INIT(PODSPEC_SIZE_MAX);
@@ -105,12 +98,11 @@ static int make_buddy(struct making *m, const cJSON *host,
     const struct buddy_input in = {.host = text,
                                    .host_size = strlen(text),
                                    .pod = &pod,
-                                   .template = form,
-                                   .template_size = strlen(form),
+                                   .template = template->json,
+                                   .template_size = strlen(template->json),
                                    .name = name};
     if (buddy_compose(&in, &buddy, m->err) < 0)
-        return error_wrap(m->err, "PodTemplate %.128s",
-                          text_of(metadata_of(template), "name"));
+        return error_wrap(m->err, "PodTemplate %.128s", template->name);
     if (json_parse(str_text(&buddy), buddy.size, &json, m->err) < 0)
         return -EINVAL;
     return put_pod(m, json);
@@ -118,7 +110,7 @@ static int make_buddy(struct making *m, const cJSON *host,
 
 static int make_pod(struct making *m, const cJSON *pod)
 {
-    const cJSON *template = find_template(m, pod);
+    const struct buddy_template *template = find_template(m, pod);
     int r = put_pod(m, pod);
     return r == 0 && template ? make_buddy(m, pod, template) : r;
 }
@@ -135,15 +127,11 @@ static int take_object(struct making *m, const cJSON *json)
 {
     const char *kind = text_of(json, "kind");
     int r = 0;
-    bool gathered = m->gathers && strcmp(kind, "PodTemplate") == 0;
-    if (gathered && m->n_templates++ == TEMPLATES_MAX) /* pods look at all */
-        return error_set(m->err, EINVAL, "%s: more than %d PodTemplates",
-                         m->where, TEMPLATES_MAX);
-    if (gathered)
-        (void)cJSON_AddItemToArray(m->templates, cJSON_Duplicate(json, true));
     if (m->gathers)
-        return 0;
-    if (!*kind || strcmp(kind, "Pod") == 0)
+        r = strcmp(kind, "PodTemplate") == 0
+                ? buddy_templates_add(&m->templates, json, m->err)
+                : 0;
+    else if (!*kind || strcmp(kind, "Pod") == 0)
         r = make_pod(m, json);
     else if (strcmp(kind, "Job") == 0)
         r = job_object_each(json, make_job_pod, m, m->err);
@@ -225,18 +213,14 @@ int pod_documents_make(const char *data, size_t size,
                        const struct demand_config *config, size_t max,
                        struct str *out, struct error *err)
 {
-    cleanup_with(json) cJSON *templates = cJSON_CreateArray();
-    struct making m = {.config = config,
-                       .out = out,
-                       .max = max,
-                       .templates = templates,
-                       .gathers = true,
-                       .err = err};
+    struct making m = {
+        .config = config, .out = out, .max = max, .gathers = true, .err = err};
     int r = take_all(&m, data, size);
     m.gathers = false;
     jwrite_array(out, NULL);
     if (r == 0)
         r = take_all(&m, data, size);
     jwrite_end_array(out);
+    buddy_templates_fini(&m.templates);
     return r;
 }

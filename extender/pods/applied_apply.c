@@ -133,28 +133,11 @@ static int check_placing(const cJSON *json, struct error *err)
 struct applying {
     const struct demand_config *config;
     struct applied_body *body;
-    char where[WHERE_MAX]; /* "document 2, items[3]" */
-    struct template *templates;
-    size_t n_templates, templates_cap;
-    size_t size; /* bytes of all changes */
+    char where[WHERE_MAX];            /* "document 2, items[3]" */
+    struct buddy_templates templates; /* for host pods applied with them */
+    size_t size;                      /* bytes of all changes */
     struct error *err;
 };
-
-/* A PodTemplate: only for the host pods that are applied with it. */
-struct template
-{
-    char *namespace, *name, *json;
-};
-
-static void applying_fini(struct applying *x)
-{
-    for (size_t i = 0; i < x->n_templates; i++) {
-        free(x->templates[i].namespace);
-        free(x->templates[i].name);
-        free(x->templates[i].json);
-    }
-    free(x->templates);
-}
 
 static const char *text_of(const cJSON *object, const char *name)
 {
@@ -258,35 +241,9 @@ static int apply_pod(struct applying *x, cJSON *json, cJSON *metadata)
 
 /* --- buddies -------------------------------------------------------------- */
 
-static int apply_template(struct applying *x, cJSON *json,
-                          const cJSON *metadata)
-{
-    const char *namespace = text_of(metadata, "namespace");
-    if (x->n_templates == APPLIED_CHANGES_MAX)
-        return error_set(x->err, EINVAL, "more than %d PodTemplates at once",
-                         APPLIED_CHANGES_MAX);
-    char *text = cJSON_PrintUnformatted(json);
-    x->templates = xgrow(x->templates, x->n_templates, &x->templates_cap,
-                         sizeof *x->templates);
-    x->templates[x->n_templates++] =
-        (struct template){xstrdup(*namespace ? namespace : "default"),
-                          xstrdup(text_of(metadata, "name")), text};
-    return 0;
-}
-
-static const struct template *
-find_template(const struct applying *x, const char *namespace, const char *name)
-{
-    for (size_t i = 0; i < x->n_templates; i++)
-        if (strcmp(x->templates[i].namespace, namespace) == 0 &&
-            strcmp(x->templates[i].name, name) == 0)
-            return &x->templates[i];
-    return NULL;
-}
-
 /* The xPU pod of a host pod, as a cluster's extender makes it. */
 static int make_buddy(struct applying *x, const struct applied_pod *host,
-                      const struct template *template)
+                      const struct buddy_template *template)
 {
     struct kube_pod pod;
     cleanup_str struct str text = STR_INIT(PODSPEC_SIZE_MAX);
@@ -329,7 +286,8 @@ static int make_buddies(struct applying *x)
         int e = json_parse(host->json, host->size, &json, x->err);
         const char *name =
             buddy_of(cJSON_GetObjectItemCaseSensitive(json, "metadata"));
-        const struct template *t = find_template(x, host->namespace, name);
+        const struct buddy_template *t =
+            buddy_templates_find(&x->templates, host->namespace, name);
         if (e < 0 || !*name)
             continue;
         if (!t)
@@ -375,7 +333,7 @@ static int apply_object(struct applying *x, cJSON *json)
     else if (strcmp(kind, "Job") == 0)
         e = job_object_each(json, apply_job_pod, x, x->err);
     else if (strcmp(kind, "PodTemplate") == 0)
-        e = apply_template(x, json, metadata);
+        e = buddy_templates_add(&x->templates, json, x->err);
     else if (strcmp(kind, "ConfigMap") == 0 || strcmp(kind, "Secret") == 0)
         e = apply_config(x, json, metadata);
     else
@@ -445,7 +403,7 @@ int applied_body_read(const char *data, size_t size,
     }
     if (e == 0)
         e = make_buddies(&x);
-    applying_fini(&x);
+    buddy_templates_fini(&x.templates);
     if (e == 0 && body.n == 0)
         e = error_set(err, EINVAL,
                       "the body: is empty, must have a Pod, Job, ConfigMap, "

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/json.h"
 #include "lib/base/mem.h"
 
 static cJSON *member(cJSON *object, const char *name)
@@ -289,4 +288,57 @@ int buddy_compose(const struct buddy_input *in, struct str *out,
                ? error_set(err, E2BIG, "template: is larger than %zu bytes",
                            out->max)
                : 0;
+}
+
+/* --- those that came with them ------------------------------------------- */
+
+void buddy_templates_fini(struct buddy_templates *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        free(t->list[i].namespace);
+        free(t->list[i].name);
+        free(t->list[i].json);
+    }
+    free(t->list);
+    *t = (struct buddy_templates){0};
+}
+
+static char *take_text(const cJSON *json, const char *name,
+                       const char *otherwise)
+{
+    const cJSON *metadata = cJSON_GetObjectItemCaseSensitive(json, "metadata");
+    const char *text =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(metadata, name));
+    return xstrdup(text && *text ? text : otherwise);
+}
+
+int buddy_templates_add(struct buddy_templates *t, const cJSON *json,
+                        struct error *err)
+{
+    if (t->n == BUDDY_TEMPLATES_MAX)
+        return error_set(err, EINVAL, "more than %d PodTemplates at once",
+                         BUDDY_TEMPLATES_MAX);
+    cleanup_free char *text = cJSON_PrintUnformatted(json);
+    size_t size = text ? strlen(text) : SIZE_MAX;
+    if (size > BUDDY_TEMPLATE_SIZE_MAX)
+        return error_set(err, EINVAL,
+                         "is a PodTemplate of %zu bytes, at most %d are "
+                         "allowed",
+                         size, BUDDY_TEMPLATE_SIZE_MAX);
+    t->list = xgrow(t->list, t->n, &t->cap, sizeof *t->list);
+    t->list[t->n++] =
+        (struct buddy_template){take_text(json, "namespace", "default"),
+                                take_text(json, "name", ""), steal(&text)};
+    return 0;
+}
+
+const struct buddy_template *
+buddy_templates_find(const struct buddy_templates *t, const char *namespace,
+                     const char *name)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (strcmp(t->list[i].namespace, namespace) == 0 &&
+            strcmp(t->list[i].name, name) == 0)
+            return &t->list[i];
+    return NULL;
 }

@@ -14,6 +14,7 @@
 
 #include "extender/pods/kube_pod.h"
 #include "lib/base/error.h"
+#include "lib/base/json.h"
 #include "lib/base/str.h"
 
 struct buddy_input {
@@ -30,5 +31,27 @@ struct buddy_input {
  * field (a role other than xpu, a nodeName, no container …). */
 int buddy_compose(const struct buddy_input *in, struct str *out,
                   struct error *err);
+
+/* PodTemplates that came with the host pods: those see all, and read one. */
+enum {
+    BUDDY_TEMPLATES_MAX = 4096,
+    BUDDY_TEMPLATE_SIZE_MAX = 1 << 20, /* bytes of its JSON */
+};
+
+struct buddy_template {
+    char *namespace, *name, *json;
+};
+struct buddy_templates {
+    struct buddy_template *list;
+    size_t n, cap;
+};
+void buddy_templates_fini(struct buddy_templates *t); /* of zeros: nothing */
+/* -EINVAL: it is too large, or there are too many. */
+int buddy_templates_add(struct buddy_templates *t, const cJSON *json,
+                        struct error *err);
+/* NULL: there is none of that name. */
+const struct buddy_template *
+buddy_templates_find(const struct buddy_templates *t, const char *namespace,
+                     const char *name);
 
 #endif

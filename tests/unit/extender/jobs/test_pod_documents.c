@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "extender/pods/buddy.h"
 #include "lib/base/json.h"
 
 static struct demand_config config;
@@ -131,13 +132,29 @@ Test(pod_documents, has_no_more_templates_than_pods_can_look_through)
     struct str out;
     struct error err = {0};
     cleanup_str struct str text = STR_INIT(1 << 20);
-    for (int i = 0; i < 1000; i++)
+    for (int i = 0; i < BUDDY_TEMPLATES_MAX; i++)
         str_add(&text, TEMPLATE);
     cr_expect_eq(make(str_text(&text), 9, &out, &err), 0, "%s", err.text);
     str_fini(&out);
     str_add(&text, TEMPLATE);
     cr_expect_eq(make(str_text(&text), 9, &out, &err), -EINVAL);
-    cr_expect(strstr(err.text, "document 1001: more than 1000 PodTemplates"),
-              "%s", err.text);
+    cr_expect_str_eq(err.text, "document 4097 (PodTemplate default/t): more "
+                               "than 4096 PodTemplates at once");
+    str_fini(&out);
+}
+
+Test(pod_documents, has_no_larger_template_than_pods_can_read)
+{
+    struct str out;
+    struct error err = {0};
+    cleanup_str struct str text = STR_INIT(2 << 20);
+    str_add(&text, "{\"kind\":\"PodTemplate\",\"metadata\":{\"name\":"
+                   "\"t\",\"annotations\":{\"note\":\"");
+    for (size_t i = 0; i < BUDDY_TEMPLATE_SIZE_MAX; i++)
+        str_add_c(&text, 'n');
+    str_add(&text, "\"}}}");
+    cr_expect_eq(make(str_text(&text), 9, &out, &err), -EINVAL);
+    cr_expect(strstr(err.text, "is a PodTemplate of 10486"), "%s", err.text);
+    cr_expect(strstr(err.text, "at most 1048576 are allowed"), "%s", err.text);
     str_fini(&out);
 }
