@@ -55,9 +55,9 @@ def wait_told(b, name, status):
     does not tell it again when its call has failed."""
     failed = re.compile('"Failed to update PodGroup status" .*'
                         f'podGroup="default/{name}"')
-    wait_for(f"the group is told {status}", lambda: condition(
-        b.api, name)["status"] == status or failed.search(
-            b.c.scheduler.text()))
+    wait_for(f"the group is told {status}", lambda: b.c.scheduler.alive() and (
+        condition(b.api, name)["status"] == status or failed.search(
+            b.c.scheduler.text())))
 
 
 def placement(api, pods):

@@ -172,7 +172,8 @@ class Bench:
         self.kubelet = Process(self.c.folder, "podresources", [
             fleet.program("judges/podresources"), socket,
             "default/what"]).start()
-        wait_for("it answers", lambda: "serving" in self.kubelet.text())
+        wait_for("it answers", lambda: self.kubelet.alive() and
+                 "serving" in self.kubelet.text())
         self.advertiser = self.lab.advertiser(
             "adv", "--hostfile=" + SHAPE, "--heartbeat=500ms",
             "--achieved=100ms", "--pod-resources=" + socket)
