@@ -106,6 +106,23 @@ def leaves(b):
         b.drop("kept", "goes")
 
 
+def leaves_with_its_node(b):
+    with b.t.check("a node that is drained with evict has pods leave whose "
+                   "card was drained before, without"):
+        node, card = b.service("left", "never")
+        b.drain(0, f"cards/{node}/{card}", reason="new firmware")
+        b.wait_state(node, card, "drained")
+        assert not b.is_ending("left")
+        b.drain(1, f"nodes/{node}", reason="a new rack", evict=True)
+        b.wait_ending("left")
+        for read in b.reads:
+            wait_for("all know it", lambda read=read: "drain" in read.call(
+                "GET", "/v1/nodes/" + node))
+        b.undrain(0, f"nodes/{node}")
+        b.undrain(1, f"cards/{node}/{card}")
+        b.drop("left")
+
+
 def without(b):
     with b.t.check("without the ConfigMap nothing is drained, and it says "
                    "what is missing"):
@@ -136,7 +153,7 @@ def main():
             wait_for("all hosts are ready", lambda read=read: statuses(
                 read) == {n: "ready" for n in nodes})
         assert beats.nodes
-        for test in (stays, leaves, without):
+        for test in (stays, leaves, leaves_with_its_node, without):
             test(b)
             if t.failed:
                 break  # what it left would be in the way
