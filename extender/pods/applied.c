@@ -117,6 +117,24 @@ uint32_t pod_status_restarts(const struct pod_status *s)
     return n;
 }
 
+bool pod_status_has_exited(const struct pod_status *s, bool all_well)
+{
+    for (size_t i = 0; i < s->n_containers; i++) {
+        const struct pod_container *c = &s->containers[i];
+        bool exited = strcmp(c->state, "exited") == 0;
+        if (all_well ? !exited || c->exit_code != 0 : exited)
+            return !all_well;
+    }
+    return all_well && s->n_containers > 0;
+}
+
+/* A reason counts more: what could not be started has no exit code either. */
+bool pod_status_has_succeeded(const struct pod_status *s)
+{
+    return *s->reason ? strcmp(s->reason, "Completed") == 0
+                      : pod_status_has_exited(s, true);
+}
+
 static const char *const state_names[POD_STATES] = {
     [POD_STATE_PENDING] = "pending",     [POD_STATE_WANTED] = "wanted",
     [POD_STATE_PREPARING] = "preparing", [POD_STATE_PULLING] = "pulling",

@@ -68,5 +68,10 @@ DEFINE_CLEANUP(pod_status, struct pod_status *, pod_status_unref)
 bool pod_status_equal(const struct pod_status *a, const struct pod_status *b);
 /* Restarts of all containers together. */
 uint32_t pod_status_restarts(const struct pod_status *s);
+/* Has a container exited; or (`all_well`) have all, and none with an error? */
+bool pod_status_has_exited(const struct pod_status *s, bool all_well);
+/* Of one that does not run any more, POD_STATE_FAILED as its node tells it: has
+ * it done what it was to do? */
+bool pod_status_has_succeeded(const struct pod_status *s);
 
 #endif

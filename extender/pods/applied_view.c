@@ -25,6 +25,9 @@ enum pod_state pod_state_shown(const struct applied_pod *p,
     /* that it was then removed from its node is no news of how it ended */
     if (p->end && state == POD_STATE_GONE)
         return p->ended;
+    if (!p->end && state == POD_STATE_FAILED &&
+        pod_status_has_succeeded(p->status))
+        return POD_STATE_RUNNING; /* not failed, which a job would be, too */
     return state == POD_STATE_PENDING && place ? POD_STATE_WANTED : state;
 }
 

@@ -12,7 +12,8 @@
 const struct allocation *pod_place(const struct applied_pod *p,
                                    const struct snapshot *s);
 /* As shown: a pod with a place of which its node has said nothing is wanted;
- * one that is over is failed or gone as it ended, whatever became of it there. */
+ * one that is over is failed or gone as it ended, whatever became of it there.
+ * One that has ended well runs until that is written down. */
 enum pod_state pod_state_shown(const struct applied_pod *p,
                                const struct allocation *place);
 

@@ -71,24 +71,6 @@ void look_post(struct look *l)
 
 /* --- what has finished -------------------------------------------------- */
 
-static bool has_exited(const struct pod_status *s, bool all_well)
-{
-    for (size_t i = 0; i < s->n_containers; i++) {
-        const struct pod_container *c = &s->containers[i];
-        bool exited = strcmp(c->state, "exited") == 0;
-        if (all_well ? !exited || c->exit_code != 0 : exited)
-            return !all_well;
-    }
-    return all_well && s->n_containers > 0;
-}
-
-/* A reason counts more: what could not be started has no exit code either. */
-static bool has_succeeded(const struct pod_status *s)
-{
-    return *s->reason ? strcmp(s->reason, "Completed") == 0
-                      : has_exited(s, true);
-}
-
 /* It failed before it was up, as far as is known. */
 static bool could_not_start(const struct member *m)
 {
@@ -97,7 +79,7 @@ static bool could_not_start(const struct member *m)
         return !m->told.was_ready && s->ran == APPLIED_RAN_NEVER;
     /* an older node does not say; what was lost, or has exited, ran */
     return strcmp(s->reason, "SandboxLost") != 0 &&
-           (m->told.was_other || !has_exited(s, false));
+           (m->told.was_other || !pod_status_has_exited(s, false));
 }
 
 static bool is_news_failed(const struct member *m)
@@ -179,7 +161,7 @@ static void end_finished(struct look *l, const struct group *g)
         const struct pod_status *s = m->pod->status;
         if (!is_news_failed(m))
             continue;
-        bool well = has_succeeded(s);
+        bool well = pod_status_has_succeeded(s);
         end(l, m, well ? POD_STATE_GONE : POD_STATE_FAILED,
             *s->reason ? s->reason
             : well     ? "Completed"
