@@ -25,8 +25,8 @@ void known_jobs_init(struct known_jobs *k, const struct pod_source *source,
 bool known_jobs_next(struct known_jobs *k)
 {
     bool has_places = k->at_member < k->n, is_told = k->at_told < k->told.n;
-    const struct allocation *const *m =
-        has_places ? k->members + k->at_member : NULL;
+    const struct allocation *const *m = has_places ? k->members + k->at_member
+                                                   : NULL;
     struct job_told *t = is_told ? k->told.list + k->at_told : NULL;
     int order = is_told ? 1 : -1;
     if (!has_places && !is_told)
