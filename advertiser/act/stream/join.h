@@ -54,8 +54,8 @@ void join_init(struct join *j, const struct join_config *config,
                struct str *to_runtime, struct str *to_client);
 /* Before the runtime has taken all streams, nothing of the client's is read. */
 bool join_reads_client(const struct join *j);
-/* All of `data` is taken, and becomes less than twice as much for either side;
- * -EPROTO. */
+/* All of `data` is taken, and becomes less than twice as much for either side,
+ * and WS_CONTROL_MAX more where a ping ends that began before it; -EPROTO. */
 int join_from_runtime(struct join *j, const char *data, size_t size,
                       struct str *to_runtime, struct str *to_client,
                       struct error *err);
