@@ -1,5 +1,6 @@
 """Named checks, printed as TAP like those of tests/lib/check.sh."""
 import contextlib
+import faulthandler
 import signal
 import sys
 import time
@@ -21,6 +22,8 @@ class Checks:
         stalls.since(self.began)
         # so that a time limit outside still lets "finally" clean up
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        # which scripts/within sends to see where it hangs
+        faulthandler.register(signal.SIGQUIT)
 
     def _say(self, line):
         print(line, flush=True)
