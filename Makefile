@@ -347,7 +347,8 @@ node-binaries:
 # processor busy: with more of them at once, calls do not come in time.
 test-node: programs $(FP)/biga-cri $(FP)/biga-advertiser node-binaries \
     $(BUILD)/judges/deviceplugin
-	@env -u MAKEFLAGS -u MAKELEVEL TEST_TIMEOUT=$${TEST_TIMEOUT:-1500} \
+	@env -u MAKEFLAGS -u MAKELEVEL \
+	    $(if $(NODE_FULL),TEST_TIMEOUT=$${TEST_TIMEOUT:-1500}) \
 	    scripts/run-tests -j $${BIGA_JOBS:-$$(nproc)} --node $(NODE)
 bench-node: programs node-binaries $(BUILD)/bench/bench_grpcd
 	@tests/node/bench_router.py
