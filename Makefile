@@ -480,6 +480,7 @@ docs: man $(BUILD)/settings.md
 	@cp $(BUILD)/settings.md docs/settings.md
 	@scripts/layers document CONTRIBUTING.md >$(BUILD)/contributing.md
 	@cp $(BUILD)/contributing.md CONTRIBUTING.md
+	@scripts/pictures docs
 
 BIN  := $(DESTDIR)$(PREFIX)/bin
 MAN1 := $(DESTDIR)$(PREFIX)/share/man/man1
@@ -552,8 +553,8 @@ define HELP
   fuzz          fuzz each target for FUZZ_SECONDS (60) seconds
   instrumented  build what asan, race and fuzz run, and run nothing
   bench         measure; BENCH_ARGS go to bench/run
-  docs          docs/settings.md and manual pages from the settings, and the
-                table of rooms in CONTRIBUTING.md
+  docs          docs/settings.md and manual pages from the settings, the table
+                of rooms in CONTRIBUTING.md, and drawings
   install       into PREFIX (/usr/local) below DESTDIR; uninstall
   deb           Debian packages; deb-foreign: of arm64 (on arm64, of amd64)
   images        images for registries, of both, without an engine

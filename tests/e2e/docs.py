@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """The commands of README and the documents: those marked "here" and "demo" are
-run, and those marked "checked" are read (tests/lib/documents.py)."""
+run, and those marked "checked" are read (tests/lib/documents.py).  Their
+drawings are what biga draws."""
+import filecmp
 import os
 import subprocess
 import sys
@@ -45,6 +47,20 @@ def run_blocks(tap, path, own, by):
         tap.ok(run(by, folder), f"{path}: {len(own)} blocks of commands run")
 
 
+def drawings():
+    """What docs/ has that scripts/pictures draws otherwise: texts."""
+    with tempfile.TemporaryDirectory() as folder:
+        said = run(["env", "BIGA_BUILD=" + BUILD, "scripts/pictures", folder],
+                   documents.ROOT)
+        if said or not os.listdir(folder):
+            return said or ["nothing is drawn"]
+        docs, drawn = os.path.join(documents.ROOT, "docs"), os.listdir(folder)
+        _, other, lacking = filecmp.cmpfiles(folder, docs, drawn,
+                                             shallow=False)
+        return [f"docs/{name} is not current: make docs"
+                for name in other + lacking]
+
+
 def main():
     tap = Tap()
     tap.ok([f"{b}: its mark is {b.word}, must be one of "
@@ -54,6 +70,7 @@ def main():
            "each block of commands says who runs it")
     tap.ok(list(documents.unmarked()),
            "no command of biga stands outside of such a block")
+    tap.ok(drawings(), "drawings are what biga draws")
     faults = documents.Faults(BUILD)
     for path, own in documents.told("checked"):
         tap.ok([f"{b}: {fault}" for b in own for fault in faults.of(b)],
