@@ -554,7 +554,7 @@ define HELP
   instrumented  build what asan, race and fuzz run, and run nothing
   bench         measure; BENCH_ARGS go to bench/run
   docs          docs/settings.md and manual pages from the settings, the table
-                of rooms in CONTRIBUTING.md, and drawings
+                of rooms in CONTRIBUTING.md, and the drawings of README
   install       into PREFIX (/usr/local) below DESTDIR; uninstall
   deb           Debian packages; deb-foreign: of arm64 (on arm64, of amd64)
   images        images for registries, of both, without an engine

@@ -58,7 +58,9 @@ def drawings():
         _, other, lacking = filecmp.cmpfiles(folder, docs, drawn,
                                              shallow=False)
         return [f"docs/{name} is not current: make docs"
-                for name in other + lacking]
+                for name in other + lacking] + \
+            [f"docs/{name} is drawn by nobody" for name in os.listdir(docs)
+             if name.endswith(".svg") and name not in drawn]
 
 
 def main():
