@@ -16,6 +16,20 @@ import documents  # noqa: E402
 FOLDER = os.path.join(cards.BUILD, "cards")
 
 
+# before what a document does with cards that it does not make
+UP = """make cards-up CARDS_ARGS=--biga
+. build/cards/env
+"""
+
+
+def scripts(own):
+    """The blocks of a document: name, commands.  Those that make cards begin
+    anew, others go on."""
+    if any("make cards-up" in b.text for b in own):
+        return [(str(b), documents.script([b])) for b in own]
+    return [(own[0].path, UP + documents.script(own))]
+
+
 def down():
     documents.run("make --no-print-directory cards-down", proc.HANGS)
 
@@ -28,12 +42,12 @@ def main():
     why = cards.lacking() or \
         (f"{FOLDER} is in use, or not of this build" if busy else "")
     for path, own in documents.told("cards"):
-        for block in own:
-            with t.check(str(block)):
+        for name, text in scripts(own):
+            with t.check(name):
                 if why:
                     raise Skip(why)
                 try:
-                    documents.run(documents.script([block]), proc.HANGS)
+                    documents.run(text, proc.HANGS)
                 finally:
                     down()
                 assert not proc.running_in(FOLDER), "something was left"

@@ -39,6 +39,8 @@ def run_blocks(tap, path, own, by):
     """`by` makes the command of a script."""
     with tempfile.TemporaryDirectory() as folder:
         documents.write_files(path, folder)
+        os.symlink(os.path.join(documents.ROOT, "deploy"),
+                   os.path.join(folder, "deploy"))
         with open(os.path.join(folder, "commands"), "w",
                   encoding="utf-8") as f:
             f.write(documents.script(own).replace("http://127.0.0.1:8700",
