@@ -210,7 +210,9 @@ $(BUILD)/allreduce: $(wildcard deploy/examples/allreduce/*.[ch]) \
 # AddressSanitizer it says 150 lines about each; there it is lld.
 LINKER  = $(if $(findstring =address,$(SAN)),lld,gold)
 QUICKLY = $(eval QUICKLY := $(if $(shell command -v ld.$(LINKER)),-fuse-ld=$(LINKER)))$(QUICKLY)
-$(UNIT) $(FUZZ) $(RACE): LINK += $(QUICKLY)
+# Each test of a program starts it anew, with the libraries that it is linked
+# with: those that it uses.
+$(UNIT) $(FUZZ) $(RACE): LINK += $(QUICKLY) -Wl,--as-needed
 
 # what tests/lib has in place of what libraries would take
 INSTEAD := -Wl,-u,__lsan_is_turned_off -Wl,-u,mbedtls_x509_crt_parse_file \
