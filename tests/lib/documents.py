@@ -9,6 +9,8 @@ demo      where `biga demo` has just shown its result, by the same
 cards     by tests/cards/test_docs.py, as root
 kube      in a cluster, by tests/kube/test_docs.py
 node      under a kubelet, by tests/node/test_docs.py
+package   by tests/package/images.sh, which asks this program for them:
+          documents.py package
 checked   nobody: it needs hosts, files or names of the reader's own.  Each
           verb, option, file and make target in it has to exist.
 
@@ -20,10 +22,11 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
-RUNNERS = ("here", "demo", "cards", "kube", "node", "checked")
+RUNNERS = ("here", "demo", "cards", "kube", "node", "package", "checked")
 PROGRAMS = ("biga", "biga-extender", "biga-advertiser", "biga-cri",
             "biga-replay", "biga-card")
 BLOCK = re.compile(r"^```(\S+)(?: +(\S+))?[ ]*\n(.*?)^```[ ]*$", re.M | re.S)
@@ -200,3 +203,8 @@ class Faults:
                         and "ELLIPSIS" not in word \
                         and not os.path.exists(os.path.join(ROOT, word)):
                     yield f"there is no {word}"
+
+
+if __name__ == "__main__":
+    for _, blocks_of_one in told(sys.argv[1]):
+        print(script(blocks_of_one))
