@@ -350,7 +350,7 @@ static void late_streams(struct h2_conn *c, int64_t now)
         int64_t took = now - rq->h2.since_ms;
         bool late = rq->h2.state == CONN_ARRIVING
                         ? took > (int64_t)config->request_ms
-                        : rq->h2.state == CONN_REPLYING &&
+                        : (rq->h2.state == CONN_REPLYING || rq->h2.broken) &&
                               took > (int64_t)config->reply_ms;
         if (!late)
             continue;

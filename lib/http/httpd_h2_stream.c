@@ -77,6 +77,7 @@ static struct httpd_request *stream_create(struct h2_conn *c, int32_t id)
     rq->conn = c->conn;
     h2_fields_reset(&s->fields);
     s->dropped = s->sent = 0;
+    s->broken = false;
     s->id = id;
     s->c = c;
     s->state = CONN_ARRIVING;
@@ -138,6 +139,11 @@ void h2_stream_reset(struct httpd_request *rq, uint32_t why)
                                         rq->h2.id, why);
 }
 
+static struct httpd_request *stream_of(nghttp2_session *session, int32_t id)
+{
+    return nghttp2_session_get_stream_user_data(session, id);
+}
+
 /* --- replies -------------------------------------------------------------- */
 
 static ssize_t on_reply_read(nghttp2_session *session, int32_t id,
@@ -158,6 +164,30 @@ static ssize_t on_reply_read(nghttp2_session *session, int32_t id,
     return (ssize_t)size;
 }
 
+/* The client is to see that its reply is not whole, and all of what there is:
+ * with RST_STREAM there are some that drop what they have not looked at yet.
+ * That goes out when they have, which the answer to a PING says, or after
+ * reply_ms. */
+static void stream_break(struct httpd_request *rq)
+{
+    uint8_t mark[8] = {0};
+    if (rq->h2.broken)
+        return;
+    rq->h2.broken = true;
+    rq->h2.since_ms = clock_ms();
+    memcpy(mark, &rq->h2.id, sizeof rq->h2.id);
+    (void)nghttp2_submit_ping(rq->h2.c->h2, NGHTTP2_FLAG_NONE, mark);
+}
+
+static void on_pong(nghttp2_session *session, const uint8_t mark[8])
+{
+    int32_t id;
+    memcpy(&id, mark, sizeof id);
+    struct httpd_request *rq = id > 0 ? stream_of(session, id) : NULL;
+    if (rq && rq->h2.broken)
+        h2_stream_reset(rq, NGHTTP2_INTERNAL_ERROR);
+}
+
 /* Of a reply that is written bit by bit. */
 static ssize_t on_stream_read(nghttp2_session *session, int32_t id,
                               uint8_t *buffer, size_t size, uint32_t *flags,
@@ -168,10 +198,10 @@ static ssize_t on_stream_read(nghttp2_session *session, int32_t id,
     (void)session;
     (void)id;
     (void)arg;
-    if (n == STREAM_PARKED)
+    if (n == STREAM_BROKEN)
+        stream_break(rq);
+    if (n == STREAM_PARKED || n == STREAM_BROKEN)
         return NGHTTP2_ERR_DEFERRED;
-    if (n == STREAM_BROKEN) /* RST_STREAM */
-        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     if (n == STREAM_ENDED) {
         *flags |= NGHTTP2_DATA_FLAG_EOF;
         return 0;
@@ -275,11 +305,6 @@ static void stream_whole(struct httpd_request *rq)
 
 /* --- nghttp2's callbacks -------------------------------------------------- */
 
-static struct httpd_request *stream_of(nghttp2_session *session, int32_t id)
-{
-    return nghttp2_session_get_stream_user_data(session, id);
-}
-
 static int on_begin_headers(nghttp2_session *session,
                             const nghttp2_frame *frame, void *arg)
 {
@@ -326,6 +351,8 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame,
 {
     bool head = frame->hd.type == NGHTTP2_HEADERS;
     (void)arg;
+    if (frame->hd.type == NGHTTP2_PING && frame->hd.flags & NGHTTP2_FLAG_ACK)
+        on_pong(session, frame->ping.opaque_data);
     if (!head && frame->hd.type != NGHTTP2_DATA)
         return 0;
     struct httpd_request *rq = stream_of(session, frame->hd.stream_id);

@@ -45,7 +45,8 @@ struct h2_stream {
     int32_t id; /* 0: the client has gone, or no longer wants it */
     struct httpd_request *prev, *next; /* of the connection */
     enum conn_state state;
-    int64_t since_ms; /* when it entered the state */
+    int64_t since_ms; /* when it entered the state, or was broken */
+    bool broken;      /* a PING is under way, behind which it is reset */
     struct h2_fields fields;
     size_t dropped; /* bytes of the body */
     size_t sent;    /* of the reply */
