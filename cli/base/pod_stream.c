@@ -179,8 +179,11 @@ static int await_answer(struct pod_stream *s, int64_t until_ms,
     size_t end = 0;
     int r = 0;
     while (r == 0 && !end) {
-        if ((r = transmit(s, err)) == 0 && (r = receive(s, err)) == 0)
-            end = stream_head_end(str_text(&s->in), s->in.size, 0);
+        int sent = transmit(s, err);
+        r = receive(s, err);
+        end = stream_head_end(str_text(&s->in), s->in.size, 0);
+        /* it may all be there, and over already */
+        r = end ? 0 : r < 0 ? r : sent;
         if (r == 0 && !end && s->in.size > STREAM_HEAD_MAX)
             r = error_set(err, EPROTO, "the answer's head is over %d bytes",
                           STREAM_HEAD_MAX);
@@ -195,6 +198,7 @@ static int await_answer(struct pod_stream *s, int64_t until_ms,
     if (answer.status != 101)
         return complain(s, &answer, end, until_ms);
     str_drop(&s->in, end);
+    s->conn.readable = true; /* messages may have come with it: turn at once */
     return 0;
 }
 

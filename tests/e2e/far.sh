@@ -14,7 +14,7 @@ unset BIGA_SOCKET BIGA_JSON BIGA_NAMESPACE
 coproc SERVER { exec python3 -B tests/e2e/far_server.py; }
 server=$SERVER_PID
 trap 'kill $server; rm -rf "$work"' EXIT
-read -r port <&"${SERVER[0]}"
+read -t "$HANGS" -r port <&"${SERVER[0]}"
 same() { # what, command…: which says nothing
     local what=$1
     shift
@@ -38,9 +38,9 @@ check "… whatever BIGA_JSON is for other commands" 0 '^\[p-1\] one$' \
 check "of none that is chosen" 1 "no pod is meant" "$biga" logs -l app=other
 check "of no pod" 2 "which pods" "$biga" logs
 check "a node that is away" 1 "is away since" "$biga" logs away
-"$biga" logs -f job/ring >"$work/followed"
+timeout "$HANGS" "$biga" logs -f job/ring >"$work/followed"
 check "all that are followed" 0 "^6$" wc -l <"$work/followed"
-script -qec "$biga logs p-0" /dev/null >"$work/shown" </dev/null
+timeout "$HANGS" script -qec "$biga logs p-0" /dev/null >"$work/shown" </dev/null
 check "a terminal is not told to turn red" 0 '^two \?\[31mred' cat "$work/shown"
 
 check "a slip of a name is understood" 1 '^Did you mean pod .default/p-0.\?$' \
@@ -52,16 +52,19 @@ check "a command's output" 0 "^hello world$" "$biga" exec p-0 -- echo "hello wor
 check "its exit status" 7 "^so$" "$biga" exec p-0 -- sh -c 'echo so; exit 7'
 check "its errors" 0 "^wrong$" "$biga" exec p-0 -- sh -c 'echo wrong >&2'
 head -c 3000000 /dev/urandom >"$work/data"
+check "what comes with the answer, though nothing follows" 0 "^hello$" \
+    "$biga" exec at-once -- true
+check "… though it is over" 0 "^hello$" "$biga" exec over-at-once -- true
 check "its input and the end of it" 0 "$(sha256sum <"$work/data")" \
     "$biga" exec -i p-0 -- sha256sum <"$work/data"
 check "no input" 0 "^0$" "$biga" exec p-0 -- wc -c <"$work/data"
-"$biga" exec p-0 -- cat "$work/data" >"$work/copy"
+timeout "$HANGS" "$biga" exec p-0 -- cat "$work/data" >"$work/copy"
 same "much output" cmp "$work/data" "$work/copy"
 check "a node that is away" 1 "is away since" "$biga" exec away -- true
 check "a slip of a name" 1 '^Did you mean pod .default/p-0.\?$' \
     "$biga" exec p-o -- true
 check "a terminal that is none" 2 "no terminal" "$biga" exec -t p-0 -- true </dev/null
-script -qec "stty rows 7 cols 77; $biga exec -it p-0 -- sh -c 'tty; until stty size | grep 7.77; do sleep 0.05; done'" \
+timeout "$HANGS" script -qec "stty rows 7 cols 77; $biga exec -it p-0 -- sh -c 'tty; until stty size | grep 7.77; do sleep 0.05; done'" \
     /dev/null >"$work/shown" </dev/null
 check "a terminal" 0 "/dev/pts/" cat "$work/shown"
 check "its size" 0 "7 77" cat "$work/shown"
@@ -90,7 +93,7 @@ check "an address that is none" 2 "must be an IP address" \
 exec 7< <(cd "$work" && exec python3 -u -m http.server --bind 127.0.0.1 0 2>&1)
 web=$!
 trap 'kill $server $web $forward 2>/dev/null; rm -rf "$work"' EXIT
-read -r line <&7 # Serving HTTP on 127.0.0.1 port N …
+read -t "$HANGS" -r line <&7 # Serving HTTP on 127.0.0.1 port N …
 [[ $line =~ port\ ([0-9]+) ]]
 web_port=${BASH_REMATCH[1]}
 exec 9< <(exec python3 -u -c "
@@ -105,13 +108,13 @@ while True:
     c.close()")
 count=$!
 trap 'kill $server $web $count $forward 2>/dev/null; rm -rf "$work"' EXIT
-read -r count_port <&9
+read -t "$HANGS" -r count_port <&9
 exec 8< <(exec "$biga" port-forward p-0 ":$web_port" :1 ":$count_port" \
     2>"$work/forward.log")
 forward=$!
-read -r first <&8
-read -r second <&8
-read -r third <&8
+read -t "$HANGS" -r first <&8
+read -t "$HANGS" -r second <&8
+read -t "$HANGS" -r third <&8
 first=${first%% *} second=${second%% *} third=${third%% *}
 cat >"$work/fetch.py" <<'PY'
 import hashlib, sys, threading, urllib.request
@@ -126,7 +129,7 @@ print(len(set(sums)), sums[0])
 PY
 check "twenty connections at once" 0 "^1 $(sha256sum <"$work/data" | cut -c1-64)" \
     python3 "$work/fetch.py" "$first"
-python3 - "$first" <<'PY'
+timeout "$HANGS" python3 - "$first" <<'PY'
 import socket, sys
 for _ in range(20):
     with socket.create_connection(sys.argv[1].split(":")) as s:
@@ -139,7 +142,7 @@ check "a port where nobody listens" 0 "^closed$" python3 -c "
 import socket
 s = socket.create_connection('$second'.split(':'))
 print('closed' if s.recv(1) == b'' else 'open')"
-check "the end of what is sent is told" 0 "^5$" timeout 30 python3 -c "
+check "the end of what is sent is told" 0 "^5$" python3 -c "
 import socket
 s = socket.create_connection('$third'.split(':'))
 s.sendall(b'hello')

@@ -37,6 +37,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *args):
         pass
 
+    def finish(self):
+        # a thread that reads has close() wait until the client has gone
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_WR)
+        super().finish()
+
     def refuse(self, status, text):
         body = json.dumps({"error": text}).encode()
         self.send_response(status)
@@ -112,8 +118,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.refuse(404, "there is no pod default/p-o")
         elif parts[2] == "away":
             self.refuse(503, "node n1 is away since 2026-01-02T03:04:05Z")
+        elif parts[2] in ("at-once", "over-at-once"):
+            self.at_once(parts[2] == "over-at-once")
         else:
             getattr(self, parts[3])(query)
+
+    def at_once(self, over):
+        """All that a command says, and the end, arrive together."""
+        cork = socket.IPPROTO_TCP, socket.TCP_CORK
+        self.connection.setsockopt(*cork, 1)
+        if self.upgrade("v5.channel.k8s.io"):
+            self.send(b"\x01hello\n")
+            self.send(b'\x03{"status":"Success"}')
+        if over:
+            self.connection.shutdown(socket.SHUT_WR)
+        self.connection.setsockopt(*cork, 0)
+        self.rfile.read()  # until the client has gone
 
     def log(self, query):
         lines = LOG[-int(query.get("tailLines", ["99"])[0]):]
@@ -205,6 +225,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     daemon_threads = True
+
+    def handle_error(self, request, address):
+        if not isinstance(sys.exc_info()[1], OSError):  # the client has gone
+            super().handle_error(request, address)
 
 
 server = Server(("127.0.0.1", 0), Handler)
