@@ -127,6 +127,8 @@ nghttp2_session_callbacks *h2_callbacks(void);
 void h2_stream_resumed(struct httpd_request *rq);
 /* It took too long, or is not wanted: tell the client so. */
 void h2_stream_reset(struct httpd_request *rq, uint32_t why);
+/* What its reply has is all there will be, and not whole. */
+void h2_stream_break(struct httpd_request *rq);
 /* All that is not suspended is gone, with its connection. */
 void h2_streams_drop(struct h2_conn *c);
 

@@ -352,6 +352,12 @@ static void late_streams(struct h2_conn *c, int64_t now)
                         ? took > (int64_t)config->request_ms
                         : (rq->h2.state == CONN_REPLYING || rq->h2.broken) &&
                               took > (int64_t)config->reply_ms;
+        if (!late && rq->h2.broken && rq->h2.id && !c->n_stuck) {
+            /* libcurl may have the last one, and wait for more before it looks
+             * at it */
+            h2_stream_break(rq);
+            h2_dirty(c);
+        }
         if (!late)
             continue;
         if (rq->phase == PHASE_NEW) { /* and nothing else can come before */

@@ -168,15 +168,13 @@ static ssize_t on_reply_read(nghttp2_session *session, int32_t id,
  * with RST_STREAM there are some that drop what they have not looked at yet.
  * That goes out when they have, which the answer to a PING says, or after
  * reply_ms. */
-static void stream_break(struct httpd_request *rq)
+void h2_stream_break(struct httpd_request *rq)
 {
     uint8_t mark[8] = {0};
-    if (rq->h2.broken)
-        return;
-    rq->h2.broken = true;
-    rq->h2.since_ms = clock_ms();
     memcpy(mark, &rq->h2.id, sizeof rq->h2.id);
     (void)nghttp2_submit_ping(rq->h2.c->h2, NGHTTP2_FLAG_NONE, mark);
+    rq->h2.since_ms = rq->h2.broken ? rq->h2.since_ms : clock_ms();
+    rq->h2.broken = true;
 }
 
 static void on_pong(nghttp2_session *session, const uint8_t mark[8])
@@ -198,8 +196,8 @@ static ssize_t on_stream_read(nghttp2_session *session, int32_t id,
     (void)session;
     (void)id;
     (void)arg;
-    if (n == STREAM_BROKEN)
-        stream_break(rq);
+    if (n == STREAM_BROKEN && !rq->h2.broken)
+        h2_stream_break(rq);
     if (n == STREAM_PARKED || n == STREAM_BROKEN)
         return NGHTTP2_ERR_DEFERRED;
     if (n == STREAM_ENDED) {
