@@ -186,6 +186,7 @@ int actuator_stream(struct actuator *a, const struct act_stream_ask *ask,
 /* Each time that a container is begun it has a log of its own. */
 struct act_log_ask {
     const char *namespace, *name, *container; /* container "": the first */
+    const char *uid;                          /* as of a stream */
     uint32_t attempt; /* the how manieth time; 0: the last */
     uint64_t offset;  /* in that log */
     size_t max;       /* bytes; 0 and more than there may be: ACT_LOG_MAX */

@@ -88,6 +88,11 @@ int call_find(struct actuator *a, const char *namespace, const char *name,
     return e;
 }
 
+bool call_is_other(const struct call_target *t, const char *uid)
+{
+    return uid && t->uid[0] && strcmp(uid, t->uid) != 0;
+}
+
 int call_find_running(struct actuator *a, const char *namespace,
                       const char *name, const char *container,
                       struct call_target *ret_target, struct error *err)
@@ -130,10 +135,9 @@ static int find_stream(struct actuator *a, const struct act_stream_ask *ask,
                                     ask->container, t, err);
     if (e < 0)
         return e;
-    if (ask->uid && strcmp(ask->uid, t->uid) != 0)
-        return error_set(err, ENOENT,
-                         "pod %s/%s: that of uid %s is not here any more",
-                         ask->namespace, ask->name, ask->uid);
+    if (call_is_other(t, ask->uid))
+        return error_set(err, ENOENT, CALL_OTHER, ask->namespace, ask->name,
+                         ask->uid);
     if (ask->host_only && !card_is_host(&t->c.place))
         return error_set(err, ENOTSUP,
                          "pod %s/%s is on %s: only commands in host pods are "

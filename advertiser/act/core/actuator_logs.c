@@ -75,7 +75,8 @@ static int log_of_kept(struct actuator *a, const struct act_log_ask *ask,
                        const struct call_target *t, struct act_log *log)
 {
     struct error ignored; /* how it is without */
-    const struct intent_log names = {.namespace = ask->namespace,
+    const struct intent_log names = {.uid = ask->uid,
+                                     .namespace = ask->namespace,
                                      .name = ask->name,
                                      .container = ask->container};
     uint64_t offset = log->attempt < t->attempt ? 0 : log->next;
@@ -111,6 +112,11 @@ int actuator_logs(struct actuator *a, const struct act_log_ask *asked,
     if (ask->max == 0 || ask->max > ACT_LOG_MAX)
         ask->max = ACT_LOG_MAX;
     int e = call_find(a, ask->namespace, ask->name, ask->container, &t, err);
+    if (call_is_other(&t, ask->uid)) {
+        t = (struct call_target){0};
+        e = error_set(err, ENOENT, CALL_OTHER, ask->namespace, ask->name,
+                      ask->uid);
+    }
     int r = log_choose(ask, &t, &log, e == 0 ? err : NULL);
     if (e == 0 && r < 0)
         e = r; /* what is kept is of the last one, too */

@@ -19,7 +19,7 @@ struct log_reader {
                        * no more then */
     bool ended; /* nothing more is to come: limit_bytes, or of `previous` */
 };
-/* `ask` has namespace, name, container, previous, and max where a piece is not
+/* `ask` has namespace, name, uid, container, previous, and max where a piece is not
  * LOG_READER_PIECE; attempt and offset where it goes on from an earlier one. */
 void log_reader_init(struct log_reader *r, const struct act_log_ask *ask,
                      const struct log_want *want);

@@ -114,8 +114,8 @@ struct intent_log {
 /* In place of that container's; the oldest beyond INTENT_LOGS_MAX go. */
 int intents_put_log(struct intents *s, const struct intent_log *log,
                     struct error *err);
-/* Of the newest pod of that name; container "": its first.  -ENOENT: there is
- * none. */
+/* Of the pod of that uid, or (NULL) the newest of that name; container "": its
+ * first.  -ENOENT: there is none. */
 int intents_find_log(struct intents *s, const struct intent_log *names,
                      struct str *ret_text, uint64_t *ret_next,
                      struct error *err);

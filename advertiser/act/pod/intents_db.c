@@ -33,7 +33,7 @@ const char *const intents_sql[SQL_COUNT] = {
     [SQL_EACH_LOG] = "SELECT * FROM logs ORDER BY uid",
     [SQL_FIND_LOG] = "SELECT * FROM logs WHERE namespace = ?1 AND name = ?2 "
                      "AND (container = ?3 OR (?3 = '' AND init = 0)) "
-                     "ORDER BY rowid",
+                     "AND (?4 = '' OR uid = ?4) ORDER BY rowid",
     [SQL_PUT_LEFTOVER_DIR] =
         "INSERT OR REPLACE INTO leftovers VALUES (?1,?2,?3)",
     [SQL_TRIM_LEFTOVER_DIRS] =
@@ -370,7 +370,8 @@ int intents_find_log(struct intents *s, const struct intent_log *names,
                      struct error *err)
 {
     const char *const texts[] = {names->namespace, names->name,
-                                 names->container};
+                                 names->container,
+                                 names->uid ? names->uid : ""};
     struct binder b = {.q = s->sql[SQL_FIND_LOG]};
     struct log_found f = {.text = ret_text};
     (void)pthread_mutex_lock(&s->lock);

@@ -80,19 +80,6 @@ static int open_runtime(struct node_streams *s, struct node_stream *n,
     return r < 0 ? r : plan_runtime(n, &to, err);
 }
 
-/* The pod that is meant may be gone, and another be there under its name. */
-static int check_uid(struct node_streams *s, const struct order *o,
-                     struct error *err)
-{
-    struct act_pod_status pod;
-    if (o->uid[0] && actuator_find(s->a, o->namespace, o->name, &pod) == 0 &&
-        strcmp(pod.uid, o->uid) != 0)
-        return error_set(err, ENOENT,
-                         "pod %s/%s: that of uid %s is not here any more",
-                         o->namespace, o->name, o->uid);
-    return 0;
-}
-
 static void read_log(struct node_streams *s, struct node_stream *n)
 {
     n->log_result = log_reader_next(&n->log, s->a, &n->piece, &n->log_err);
@@ -105,14 +92,12 @@ static int open_log(struct node_streams *s, struct node_stream *n,
     struct log_want want = o->log;
     const struct act_log_ask ask = {.namespace = o->namespace,
                                     .name = o->name,
+                                    .uid = o->uid[0] ? o->uid : NULL,
                                     .container = o->container,
                                     .previous = o->previous};
     if (o->since_s >= 0)
         want.since_ns = clock_wall_ns() - o->since_s * 1000000000;
     log_reader_init(&n->log, &ask, &want);
-    int r = check_uid(s, o, err);
-    if (r < 0)
-        return r;
     read_log(s, n);
     if (n->log_result < 0)
         *err = n->log_err;

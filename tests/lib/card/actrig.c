@@ -140,10 +140,10 @@ int actrig_want_as(struct actrig *r, struct act_pod pod)
         "\"lab\",\"name\":\"%s\",\"uid\":\"%s\"},\"spec\":{\"containers\":[{"
         "\"name\":\"a\",\"image\":\"i\",\"imagePullPolicy\":"
         "\"IfNotPresent\"}]}}",
-        pod.name, pod.name);
+        pod.name, pod.uid ? pod.uid : pod.name);
     pod.owner = pod.owner ? pod.owner : "extender";
     pod.namespace = "lab";
-    pod.uid = pod.name;
+    pod.uid = pod.uid ? pod.uid : pod.name;
     pod.spec = spec;
     pod.spec_size = strlen(spec);
     pod.sriov_vfs = pod.sriov_vfs ? pod.sriov_vfs : -1;

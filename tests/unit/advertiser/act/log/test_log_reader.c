@@ -145,6 +145,31 @@ Test(log_reader, gives_the_log_of_the_life_before)
     cr_expect_str_eq(str_text(&got), "and last\n");
 }
 
+/* One that is made again under its name is another. */
+Test(log_reader, gives_the_log_of_the_pod_that_was_meant)
+{
+    const struct act_log_ask first = {.uid = "x"}, second = {.uid = "x-2"};
+    const struct act_pod again = {.name = "x", .uid = "x-2", .place = "card-0"};
+    cleanup_str struct str got = STR_INIT(4096);
+    write_log(1, AT("01") "F of the first\n");
+    cr_expect_eq(read_all(&first, LOG_WANT_ALL, &got), 0, "%s", err.text);
+    cr_expect_str_eq(str_text(&got), "of the first\n");
+    cr_expect_eq(read_all(&second, LOG_WANT_ALL, &got), -ENOENT);
+    /* of biga-card's tail, when it is over */
+    cardserver_exec(r.cards[0], 0, "of the first\n", "next=40\n");
+    cr_assert_eq(actuator_end(r.a, "x", 0, &err), 0, "%s", err.text);
+    cr_assert(actrig_reach(&r, "x", ACT_GONE));
+    cr_assert_eq(actrig_want_as(&r, again), 0);
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    write_log(1, AT("02") "F of the second\n");
+    for (int i = 0; i < HANGS && read_all(&second, LOG_WANT_ALL, &got) != 0;
+         i++)
+        (void)usleep(LOOK_US);
+    cr_expect_str_eq(str_text(&got), "of the second\n");
+    cr_expect_eq(read_all(&first, LOG_WANT_ALL, &got), 0, "%s", err.text);
+    cr_expect_str_eq(str_text(&got), "of the first\n", "what was kept of it");
+}
+
 Test(log_reader, says_when_the_helper_is_too_old)
 {
     cleanup_str struct str got = STR_INIT(4096);
