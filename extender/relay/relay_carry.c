@@ -1,7 +1,6 @@
 /* The thread that carries the bytes of all streams. */
 #include <errno.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "extender/app/app_metrics.h"
@@ -160,14 +159,6 @@ static bool is_over(const struct relay_stream *s)
            (s->in.shut && (s->out.shut || s->in.from_lost));
 }
 
-/* Nothing that waits for it is taken: an end behind that would not reach it. */
-static void reset(struct stream_conn *c)
-{
-    const struct linger at_once = {.l_onoff = 1};
-    /* refused, it is noticed there when nothing was sent for too long */
-    (void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-}
-
 /* A client that has hung up is not read while what it sent before waits: it has
  * some time from when the node took the last of that. */
 static bool has_left(const struct relay_stream *s, bool moved)
@@ -192,8 +183,8 @@ static enum turn on_pump(struct carrier *c, struct relay_stream *s)
         (!ended && has_left(s, moved)))
         s->until_ms = c->now_ms + RELAY_LINGER_MS;
     if (c->now_ms >= s->until_ms) {
-        if (s->out.n > 0)
-            reset(node_conn(s));
+        if (s->out.n > 0) /* an end behind that would not reach it */
+            stream_conn_reset(node_conn(s));
         return TURN_OVER;
     }
     return done ? TURN_WAITS : TURN_AGAIN;

@@ -1,8 +1,10 @@
 #include "lib/stream/stream_conn.h"
 
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum {
@@ -256,4 +258,22 @@ int stream_conn_end(struct stream_conn *c)
         }
     }
     return shutdown(c->fd, SHUT_WR) < 0 ? -errno : 0;
+}
+
+void stream_conn_reset(struct stream_conn *c)
+{
+    const struct linger at_once = {.l_onoff = 1};
+    /* refused, it is noticed there when nothing was sent for too long */
+    (void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
+int stream_conn_break(struct stream_conn *c)
+{
+    int unsent = 0;
+    if (c->session)
+        return shutdown(c->fd, SHUT_WR) < 0 ? -errno : 0;
+    if (ioctl(c->fd, SIOCOUTQ, &unsent) == 0 && unsent > 0)
+        return -EAGAIN;
+    stream_conn_reset(c);
+    return 0;
 }

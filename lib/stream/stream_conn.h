@@ -57,5 +57,13 @@ ssize_t stream_conn_read(struct stream_conn *c, void *data, size_t size);
 ssize_t stream_conn_write(struct stream_conn *c, const void *data, size_t size);
 /* We send no more: 0, -EAGAIN, or -errno. */
 int stream_conn_end(struct stream_conn *c);
+/* The same, and the other side is to see that this is not all: TLS ends without
+ * a goodbye, a plain connection is reset when it is closed.  -EAGAIN: something
+ * that was written has not arrived there, and would be lost; nobody tells when
+ * it has. */
+int stream_conn_break(struct stream_conn *c);
+/* When it is closed, what has not arrived is taken back, and the other side sees
+ * that. */
+void stream_conn_reset(struct stream_conn *c);
 
 #endif

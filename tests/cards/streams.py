@@ -128,11 +128,16 @@ class Text:
     def recv(self, size):
         return self.answer.read1(size)
 
-    def rest(self):
-        text = b""
-        while more := self.recv(1 << 16):
-            text += more
+    def rest(self, cut=False):
+        """To its end, or to where it is cut off."""
+        text, whole = b"", True
+        try:
+            while more := self.recv(1 << 16):
+                text += more
+        except (OSError, http.client.IncompleteRead):
+            whole = False
         self.close()
+        assert whole != cut, text
         return text
 
     def close(self):

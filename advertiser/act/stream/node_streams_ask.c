@@ -205,10 +205,11 @@ static enum node_turn go(struct node_streams *s, struct node_stream *n,
         .tty = o->tty,
     };
     add_line(n);
-    n->stage = n->status == 200 ? NODE_PUMP : NODE_LINGER;
+    n->stage = NODE_PUMP;
     /* until the runtime has taken its streams, too */
-    n->due_ms = clock_ms() +
-                (n->status == 200 ? STREAMS_ANSWER_MS : STREAMS_LINGER_MS);
+    n->due_ms = clock_ms() + STREAMS_ANSWER_MS;
+    if (n->status != 200)
+        node_stream_linger(n, false);
     if (n->status != 200 || o->kind == ORDER_LOG)
         return NODE_ON;
     atomic_fetch_add(&s->begun, 1);

@@ -71,12 +71,13 @@ struct node_stream {
     bool looks;      /* a log is to be looked at again, at next_poll */
     bool log_last;   /* the pod had ended before the last look */
     bool again;      /* its turn was used up */
-    bool shut;       /* the extender knows that no more comes */
+    bool shut;       /* the extender knows that no more comes, */
+    bool broken;     /* and that this is not all */
     bool cut_done;   /* what is to be done about: */
     const char *cut; /* it is to end: why */
     char cut_text[ERROR_TEXT_MAX];
     int64_t poll_ms, next_poll;
-    int64_t due_ms;
+    int64_t due_ms, over_ms; /* of NODE_LINGER */
 };
 
 struct node_streams {
@@ -121,6 +122,8 @@ void node_stream_destroy(struct node_stream *n);
 bool node_stream_turn(struct node_streams *s, struct node_stream *n);
 /* It is to end, for this reason. */
 void node_stream_cut(struct node_stream *n, const char *why);
+/* Only the last bytes are to go; `broken`: as those of a log that goes on. */
+void node_stream_linger(struct node_stream *n, bool broken);
 /* As much as is taken now; false: that side is lost. */
 bool node_out_flush(struct node_out *o, struct stream_conn *to);
 static inline size_t node_out_left(const struct node_out *o)

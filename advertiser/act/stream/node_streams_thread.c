@@ -166,6 +166,8 @@ static void say_last(struct node_streams *s)
             continue;
         node_stream_cut(list[i], "biga-advertiser is stopping");
         (void)node_stream_turn(s, list[i]); /* it goes now, one way or other */
+        if (list[i]->broken && !list[i]->shut) /* there is no time to wait */
+            stream_conn_reset(&list[i]->extender);
     }
 }
 

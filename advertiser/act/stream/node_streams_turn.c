@@ -6,6 +6,7 @@
 
 enum {
     READS = 4,                 /* in one turn, for others to have theirs */
+    ARRIVED_MS = 10,           /* between looks whether all has arrived */
     KEPT = 4 * STREAMS_BUFFER, /* of a buffer that is empty */
 };
 
@@ -61,9 +62,27 @@ static enum node_turn finish(struct node_stream *n, const char *why)
     else if (n->order->kind != ORDER_LOG)
         join_end(&n->join, why, &n->out_extender.bytes);
     stream_conn_fini(&n->runtime);
-    n->stage = NODE_LINGER;
-    n->due_ms = clock_ms() + STREAMS_LINGER_MS;
+    node_stream_linger(n, n->order->kind == ORDER_LOG && why);
     return NODE_ON;
+}
+
+void node_stream_linger(struct node_stream *n, bool broken)
+{
+    n->stage = NODE_LINGER;
+    n->broken = broken;
+    n->due_ms = n->over_ms = clock_ms() + STREAMS_LINGER_MS;
+}
+
+/* The extender is told that no more comes, and of a log that was cut that this
+ * was not all.  False: it is to be closed. */
+static bool shut(struct node_stream *n)
+{
+    int r = n->broken ? stream_conn_break(&n->extender)
+                      : stream_conn_end(&n->extender);
+    n->shut = r != -EAGAIN;
+    if (n->broken && !n->shut)
+        n->due_ms = clock_ms() + ARRIVED_MS;
+    return !n->broken || !n->shut || n->extender.session;
 }
 
 static enum node_turn on_linger(struct node_streams *s, struct node_stream *n)
@@ -71,8 +90,8 @@ static enum node_turn on_linger(struct node_streams *s, struct node_stream *n)
     ssize_t got = 1;
     if (!node_out_flush(&n->out_extender, &n->extender))
         return NODE_OVER;
-    if (node_out_left(&n->out_extender) == 0 && !n->shut)
-        n->shut = stream_conn_end(&n->extender) != -EAGAIN;
+    if (node_out_left(&n->out_extender) == 0 && !n->shut && !shut(n))
+        return NODE_OVER;
     /* unread bytes would make a reset of the end, which outruns the last word */
     for (int i = 0; i < READS && got > 0; i++)
         got = stream_conn_read(&n->extender, s->scratch, STREAMS_BUFFER);
@@ -233,6 +252,11 @@ static enum node_turn on_log(struct node_streams *s, struct node_stream *n)
 static enum node_turn on_late(struct node_streams *s, struct node_stream *n)
 {
     struct error err = {0};
+    if (n->stage == NODE_LINGER && clock_ms() < n->over_ms)
+        return NODE_ON;
+    if (n->stage == NODE_LINGER &&
+        (n->broken || node_out_left(&n->out_extender)))
+        stream_conn_reset(&n->extender);
     if (n->stage == NODE_LINGER)
         return NODE_OVER;
     if (n->stage == NODE_PUMP)

@@ -135,14 +135,14 @@ void actrig_fini(struct actrig *r)
 int actrig_want_as(struct actrig *r, struct act_pod pod)
 {
     struct error err = {0};
+    pod.namespace = pod.namespace ? pod.namespace : "lab";
     cleanup_free char *spec = xasprintf(
         "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"namespace\":"
-        "\"lab\",\"name\":\"%s\",\"uid\":\"%s\"},\"spec\":{\"containers\":[{"
+        "\"%s\",\"name\":\"%s\",\"uid\":\"%s\"},\"spec\":{\"containers\":[{"
         "\"name\":\"a\",\"image\":\"i\",\"imagePullPolicy\":"
         "\"IfNotPresent\"}]}}",
-        pod.name, pod.uid ? pod.uid : pod.name);
+        pod.namespace, pod.name, pod.uid ? pod.uid : pod.name);
     pod.owner = pod.owner ? pod.owner : "extender";
-    pod.namespace = "lab";
     pod.uid = pod.uid ? pod.uid : pod.name;
     pod.spec = spec;
     pod.spec_size = strlen(spec);
