@@ -163,6 +163,9 @@ ok $? "a node's refusal is passed on"
 call "$team" 'team-a/one/log?container=vanish' >"$dir/half"
 [ $? != 0 ] && like '^half' "$(cat "$dir/half")"
 ok $? "a log that is cut off is seen to be"
+"$BUILD/biga" logs team-a/one --container vanish >"$dir/half" 2>"$dir/why"
+is $? 1 && is "$(cat "$dir/half")" half && like 'the log broke off' "$(cat "$dir/why")"
+ok $? "by biga, too"
 is "$(call "$team" team-a/none/log | tail -1)" 404
 ok $? "a pod that is not there"
 
