@@ -12,9 +12,11 @@
  * no server was named), and not the extender? */
 bool far_is_here(const struct cli *c);
 
-/* "/v1/pods/NS/NAME/verb?" and the container; options follow with '&'. */
-void far_path(const struct cli *c, const char *pod, const char *verb,
-              struct str *path);
+/* "/v1/pods/NS/NAME/verb"; options follow with '?'. */
+void far_path(const char *pod, const char *verb, struct str *path);
+/* The same with the container; options follow with '&'. */
+void far_container_path(const struct cli *c, const char *pod, const char *verb,
+                        struct str *path);
 
 /* --- commands: far_exec.c ------------------------------------------------- */
 

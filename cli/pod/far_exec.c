@@ -143,7 +143,7 @@ static int run(struct running *r, struct error *err)
 static int make_path(const struct cli *c, const char *pod,
                      const struct far_command *command, struct str *path)
 {
-    far_path(c, pod, command->argv ? "exec" : "attach", path);
+    far_container_path(c, pod, command->argv ? "exec" : "attach", path);
     str_addf(path, "&stdin=%s&stdout=true&stderr=%s&tty=%s",
              command->input ? "true" : "false", command->tty ? "false" : "true",
              command->tty ? "true" : "false");

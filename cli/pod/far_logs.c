@@ -27,7 +27,7 @@ enum {
 
 static int make_path(const struct cli *c, const char *pod, struct str *path)
 {
-    far_path(c, pod, "log", path);
+    far_container_path(c, pod, "log", path);
     str_addf(path, "&follow=%s&limitBytes=%" PRId64,
              c->set.follow ? "true" : "false", c->set.limit_bytes);
     if (c->set.tail >= 0)

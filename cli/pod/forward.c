@@ -120,8 +120,8 @@ static void *serve(void *arg)
     cleanup_str struct str path = STR_INIT(PATH_BYTES);
     struct error err = {0};
     thread_name("forward", NULL);
-    far_path(x->f->c, x->f->pod, "portforward", &path);
-    str_addf(&path, "&ports=%u", x->there);
+    far_path(x->f->pod, "portforward", &path);
+    str_addf(&path, "?ports=%u", x->there);
     int rc = pod_stream_open(x->f->c, str_text(&path), PROTOCOL, &x->stream,
                              NULL);
     if (rc == 0 && run(x, &err) < 0)

@@ -20,6 +20,14 @@ import threading
 import urllib.parse
 
 MAGIC = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+STREAMS = {"container", "stdin", "stdout", "stderr", "tty"}
+PARAMETERS = {
+    "log": {"container", "follow", "previous", "timestamps", "tailLines",
+            "sinceSeconds", "sinceTime", "limitBytes"},
+    "exec": STREAMS | {"command"},
+    "attach": STREAMS,
+    "portforward": {"ports"},
+}
 LOG = ["one", "two \x1b[31mred", "three"]
 
 
@@ -103,7 +111,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         url = urllib.parse.urlsplit(self.path)
-        query = urllib.parse.parse_qs(url.query)
+        query = urllib.parse.parse_qs(url.query, keep_blank_values=True)
         parts = url.path.split("/")[2:]
         if parts[0] == "jobs":
             self.answer({"namespace": parts[1], "name": parts[2],
@@ -120,6 +128,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.refuse(503, "node n1 is away since 2026-01-02T03:04:05Z")
         elif parts[2] in ("at-once", "over-at-once"):
             self.at_once(parts[2] == "over-at-once")
+        elif unknown := set(query) - PARAMETERS[parts[3]]:
+            self.refuse(400, f"unknown query parameter {unknown}")
         else:
             getattr(self, parts[3])(query)
 
