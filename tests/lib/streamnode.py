@@ -184,7 +184,11 @@ def forward(stream, order):
     for i in range(len(to)):
         threading.Thread(target=back, args=(i,), daemon=True).start()
     while message := stream.message():
-        to[message[0] // 2].sendall(message[1])
+        channel, data = message
+        if channel == CLOSE:
+            to[data[0] // 2].shutdown(socket.SHUT_WR)
+        else:
+            to[channel // 2].sendall(data)
     for s in to:
         s.close()
 
