@@ -8,6 +8,7 @@
 
 #include "lib/base/jwrite.h"
 #include "lib/base/utf8.h"
+#include "lib/io/rfc3339.h"
 
 enum { SECONDS_MAX = INT32_MAX, PORT_MAX = 65535 };
 
@@ -99,40 +100,10 @@ static void read_container(struct reading *r)
 
 /* --- kinds ---------------------------------------------------------------- */
 
-static bool is_digits(const char *text, size_t from, size_t n)
-{
-    for (size_t i = from; i < from + n; i++)
-        if (text[i] < '0' || text[i] > '9')
-            return false;
-    return true;
-}
-
-/* RFC 3339 as far as its form goes; the node, which has the clock of its log's
- * lines, reads it. */
-static bool is_time(const char *text)
-{
-    size_t len = strlen(text), at = 19;
-    if (len < 20 || len > 40 || !is_digits(text, 0, 4) || text[4] != '-' ||
-        !is_digits(text, 5, 2) || text[7] != '-' || !is_digits(text, 8, 2) ||
-        text[10] != 'T' || !is_digits(text, 11, 2) || text[13] != ':' ||
-        !is_digits(text, 14, 2) || text[16] != ':' || !is_digits(text, 17, 2))
-        return false;
-    if (text[at] == '.') {
-        size_t n = strspn(text + at + 1, "0123456789");
-        if (n == 0)
-            return false;
-        at += 1 + n;
-    }
-    if (strcmp(text + at, "Z") == 0)
-        return true;
-    return len - at == 6 && (text[at] == '+' || text[at] == '-') &&
-           is_digits(text, at + 1, 2) && text[at + 3] == ':' &&
-           is_digits(text, at + 4, 2);
-}
-
 static void read_log(struct reading *r)
 {
     const char *since = get(r, "sinceTime");
+    int64_t ns;
     read_container(r);
     (void)read_bool(r, "follow");
     (void)read_bool(r, "previous");
@@ -140,7 +111,7 @@ static void read_log(struct reading *r)
     read_number(r, "tailLines", 0, INT32_MAX);
     read_number(r, "sinceSeconds", 1, SECONDS_MAX);
     read_number(r, "limitBytes", 1, INT64_MAX);
-    if (since && !is_time(since))
+    if (since && !rfc3339_parse_ns(since, strlen(since), &ns))
         refuse(r, "sinceTime", since,
                "a time as RFC 3339 has it: 2026-11-28T09:00:00Z");
     else if (since && get(r, "sinceSeconds"))

@@ -6,6 +6,7 @@
 
 #include "advertiser/act/api/status_json.h"
 #include "lib/io/clock.h"
+#include "lib/io/rfc3339.h"
 
 enum {
     STOP_MS = 1000,
@@ -299,7 +300,7 @@ static bool take_lines(struct httpd_request *rq, struct call *c)
         !take_bool(rq, "timestamps", &w->timestamps) ||
         !take_bool(rq, "previous", &c->log.previous))
         return false;
-    if (since && !log_time_read(since, strlen(since), &w->since_ns)) {
+    if (since && !rfc3339_parse_ns(since, strlen(since), &w->since_ns)) {
         httpd_fail(rq, 400,
                    "sinceTime: is \"%.40s\", must look like "
                    "2026-01-02T03:04:05Z",

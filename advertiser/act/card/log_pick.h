@@ -36,8 +36,4 @@ void log_pick_lines(struct log_pick *p, const char *lines, size_t size,
 /* How many lines these are, as a container wrote them: pieces count once. */
 uint64_t log_pick_count(const char *lines, size_t size);
 
-/* RFC 3339, with a fraction and an offset or without; nanoseconds since 1970.
- * False: it is none. */
-bool log_time_read(const char *text, size_t size, int64_t *ret_ns);
-
 #endif

@@ -5,6 +5,7 @@
 
 #include "advertiser/act/pod/item.h"
 #include "lib/base/json.h"
+#include "lib/io/rfc3339.h"
 
 void order_destroy(struct order *o)
 {
@@ -134,7 +135,7 @@ static void take_log(struct reader *r, struct order *o)
     o->log.limit_bytes = reader_opt_int(r, "limitBytes", -1, INT64_MAX, -1);
     o->since_s = reader_opt_int(r, "sinceSeconds", -1, INT32_MAX, -1);
     if (since && *since &&
-        !log_time_read(since, strlen(since), &o->log.since_ns))
+        !rfc3339_parse_ns(since, strlen(since), &o->log.since_ns))
         (void)reader_fail(r, "sinceTime",
                           "\"%s\" must look like 2026-01-02T03:04:05Z", since);
 }

@@ -57,6 +57,37 @@ Test(rfc3339, refuses_everything_else_and_writes_nothing)
     }
 }
 
+Test(rfc3339, reads_nanoseconds)
+{
+    static const struct {
+        const char *text;
+        int64_t ns;
+    } cases[] = {
+        {"1970-01-01T00:00:00Z", 0},
+        {"1970-01-01T01:00:00+01:00", 0},
+        {"2026-01-02T03:04:05.123456789Z", 1767323045123456789},
+        {"2026-01-02T03:04:05.1234567891Z", 1767323045123456789},
+        {"2024-02-29T00:00:00-00:30", 1709166600000000000},
+        {"2000-03-01t00:00:00z", 951868800000000000},
+        {"2262-01-01T00:00:00Z", 9214646400000000000},
+    };
+    int64_t ns = 1;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        size_t size = strlen(cases[i].text);
+        cr_expect(rfc3339_parse_ns(cases[i].text, size, &ns), "%s",
+                  cases[i].text);
+        cr_expect_eq(ns, cases[i].ns, "%s: %" PRId64, cases[i].text, ns);
+        cr_expect_not(rfc3339_parse_ns(cases[i].text, size - 1, &ns));
+    }
+    static const char *const others[] = {"9999-01-02T03:04:05Z",
+                                         "2263-01-01T00:00:00Z",
+                                         "1969-12-31T23:59:59.5Z"};
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        cr_expect_not(rfc3339_parse_ns(others[i], strlen(others[i]), &ns));
+    cr_expect_eq(ns, 9214646400000000000);
+    cr_expect_not(rfc3339_parse_ns("1970-01-01T00:00:00\0", 20, &ns));
+}
+
 Test(rfc3339, writes_what_it_reads)
 {
     char text[RFC3339_SIZE];
