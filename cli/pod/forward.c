@@ -230,6 +230,16 @@ static int listen_at(struct forward *f, struct port *port)
     return 0;
 }
 
+/* Nobody is to learn that there is no such pod when they connect. */
+static int find_pod(struct cli *c, const char *pod)
+{
+    cleanup_str struct str path = STR_INIT(PATH_BYTES);
+    cleanup_with(json) cJSON *json = NULL;
+    str_add(&path, "/v1/pods/");
+    cli_add_name(&path, pod);
+    return cli_get(c, str_text(&path), &json);
+}
+
 int verb_port_forward(struct cli *c, int argc, char **argv)
 {
     struct forward f = {.c = c, .pod = argv[0], .n = (size_t)argc - 1};
@@ -242,6 +252,8 @@ int verb_port_forward(struct cli *c, int argc, char **argv)
                          PORTS_MAX);
     for (size_t i = 0; rc == 0 && i < f.n; i++)
         rc = parse_port(argv[1 + i], &f.ports[i]);
+    if (rc == 0)
+        rc = find_pod(c, f.pod);
     for (size_t i = 0; rc == 0 && i < f.n; i++) {
         rc = listen_at(&f, &f.ports[i]);
         p[i] = (struct pollfd){.fd = f.ports[i].fd, .events = POLLIN};

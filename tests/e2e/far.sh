@@ -88,6 +88,8 @@ check "nothing is left behind" 2 "cannot access" ls -d "$work"/here/.biga-cp-*
 # --- port-forward ----------------------------------------------------------------
 
 check "a port that is none" 2 "must be PORT" "$biga" port-forward p-0 http
+check "a slip of a name" 1 '^Did you mean pod .default/p-0.\?$' \
+    "$biga" port-forward p-o :80
 check "an address that is none" 2 "must be an IP address" \
     "$biga" port-forward --address somewhere p-0 :80
 exec 7< <(cd "$work" && exec python3 -u -m http.server --bind 127.0.0.1 0 2>&1)

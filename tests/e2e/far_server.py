@@ -124,6 +124,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 for n in ("p-0", "p-1")]})
         elif parts[2] == "p-o":
             self.refuse(404, "there is no pod default/p-o")
+        elif len(parts) == 3:
+            self.answer({"namespace": parts[1], "name": parts[2]})
         elif parts[2] == "away":
             self.refuse(503, "node n1 is away since 2026-01-02T03:04:05Z")
         elif parts[2] in ("at-once", "over-at-once"):
