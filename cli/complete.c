@@ -224,6 +224,8 @@ static void offer_argument(struct completing *x, const char *takes)
         offer_kinds(x, takes);
     else if (*takes)
         offer_names(x, takes);
+    if (*takes && x->verb && strcmp(x->verb->name, "logs") == 0)
+        offer_kinds(x, "job");
 }
 
 static bool is_repeated(const char *takes)

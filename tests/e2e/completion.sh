@@ -62,6 +62,7 @@ is "… kinds alone where no pod begins so" "job" delete j
 is "names of a kind" "ring" delete secret ""
 is "names in another namespace" "" -n lab ps ""
 is "whole names" "default/ring-0 default/ring-0-xpu" ps default/ring-0
+is "jobs whose logs are meant" "job/ring" logs job/r
 is "jobs and pods to wait for" "job/ring" wait pod/metrics job/r
 is "what there is a history of" "node/host-a" history n
 is "namespaces" "default" ps -n ""
