@@ -23,7 +23,6 @@ struct pod_stream {
     struct stream_conn conn;
     struct str in, out; /* came and not taken; to be sent, */
     size_t sent;        /* but for so many bytes of it */
-    bool ended;
 };
 
 /* --- bytes ------------------------------------------------------------------ */
