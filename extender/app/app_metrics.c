@@ -138,6 +138,14 @@ static const struct metric_family families[APP_METRICS_COUNT] = {
     [APP_STREAM_BYTES] = FAMILY(COUNTER, "biga_stream_bytes_total",
                                 "Bytes of such streams, by where they went.",
                                 "way"),
+    [APP_PLANS] = FAMILY(COUNTER, "biga_plans_total",
+                         "Times that a job, or a pair, was planned as a "
+                         "whole."),
+    [APP_PLANS_REFUSED] =
+        FAMILY(COUNTER, "biga_plans_refused_total",
+               "Those of them that found no place for all, by what was "
+               "lacking.",
+               "reason"),
     [APP_HISTORY_BYTES] = FAMILY(GAUGE, "biga_history_bytes",
                                  "What the history takes of its file."),
     [APP_HISTORY_OLDEST] =

@@ -49,6 +49,8 @@ enum app_metric {
     APP_STREAMS_TOTAL, /* kind, result: joined, left, refused, away, late,
                         * full, failed, stopped */
     APP_STREAM_BYTES,  /* way: to-client, to-node */
+    APP_PLANS,
+    APP_PLANS_REFUSED, /* reason: plan_lack_name() */
     APP_HISTORY_BYTES,
     APP_HISTORY_OLDEST, /* event, in seconds since 1970 */
     APP_HISTORY_LOST,

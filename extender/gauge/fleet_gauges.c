@@ -83,6 +83,17 @@ void fleet_gauges_set(struct metrics *m, const struct snapshot *s,
     metrics_set(m, APP_SNAPSHOT, NULL, (int64_t)s->number);
 }
 
+void fleet_gauges_plans(struct metrics *m, struct plans *plans)
+{
+    struct plans_counts counts;
+    plans_count(plans, &counts);
+    metrics_set(m, APP_PLANS, NULL, (int64_t)counts.planned);
+    for (unsigned i = PLAN_LACK_ROOM; i < PLAN_LACKS; i++) {
+        const char *reason = plan_lack_name((enum plan_lack)i);
+        metrics_set(m, APP_PLANS_REFUSED, &reason, (int64_t)counts.refused[i]);
+    }
+}
+
 /* --- beyond the table ------------------------------------------------------- */
 
 #define GAUGE(name, help, ...)    \

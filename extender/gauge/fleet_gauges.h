@@ -4,6 +4,7 @@
 #define BIGA_EXTENDER_GAUGE_FLEET_GAUGES_H
 
 #include "extender/achieved/achieved_book.h"
+#include "extender/state/plans.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/str.h"
 #include "lib/io/metrics.h"
@@ -14,6 +15,8 @@ enum { FLEET_GAUGES_LEAVES_MAX = 4096 }; /* with series of their own */
  * cards by state, allocations, what pods have beside what was promised. */
 void fleet_gauges_set(struct metrics *m, const struct snapshot *s,
                       struct achieved_book *book);
+/* The same of what was planned. */
+void fleet_gauges_plans(struct metrics *m, struct plans *plans);
 
 /* Append families that are in no table: allocations by relation, what is free
  * below each leaf switch, and what namespaces have of their quotas. */

@@ -171,17 +171,6 @@ static void write_plan(const struct plan *plan, struct str *out)
     jwrite_end_object(out);
 }
 
-static const char *lack_word(enum plan_lack lack)
-{
-    static const char *const texts[] = {
-        [PLAN_LACK_TIER] = "tier",     [PLAN_LACK_FIXED] = "fixed",
-        [PLAN_LACK_PIN] = "pin",       [PLAN_LACK_SEARCH] = "search",
-        [PLAN_LACK_COMING] = "coming",
-    };
-    const char *text = (unsigned)lack < ARRAY_LEN(texts) ? texts[lack] : NULL;
-    return text ? text : "room";
-}
-
 static void write_lack(const struct why *why, struct str *out)
 {
     const struct plan_refusal *r = &why->refusal;
@@ -190,7 +179,7 @@ static void write_lack(const struct why *why, struct str *out)
             ? NULL
             : fabric_domain(why->snapshot->fabric, r->domain);
     jwrite_object(out, "lack");
-    jwrite_text(out, "what", lack_word(r->lack));
+    jwrite_text(out, "what", plan_lack_name(r->lack));
     jwrite_uint(out, "asked", r->asked);
     jwrite_uint(out, "room", r->room);
     if (r->at_most)

@@ -40,6 +40,8 @@ void on_metrics(struct httpd_request *rq, void *ctx)
     struct metrics *m = app->listener.metrics;
     struct str *out = httpd_reply(rq);
     fleet_gauges_set(m, s, app->achieved);
+    if (app->plans)
+        fleet_gauges_plans(m, app->plans);
     metrics_set(m, APP_ALLOCATION_CONFLICTS, NULL,
                 (int64_t)writer_conflicts(app->writer));
     gauge_policy(app, s);

@@ -22,6 +22,7 @@ struct entry {
 struct plans {
     pthread_mutex_t lock;
     uint64_t clock; /* look-ups so far */
+    struct plans_counts counts;
     struct entry entries[PLANS_MAX];
 };
 
@@ -127,11 +128,20 @@ void plans_put(struct plans *p, const struct plans_key *key, struct plan *plan,
     struct entry old;
     pthread_mutex_lock(&p->lock);
     struct entry *e = entry_find(p, key, fresh.hash);
-    if (!e)
+    if (!e) { /* else another thread has made the same */
         e = entry_oldest(p);
+        p->counts.planned++;
+        p->counts.refused[refusal->lack] += !plan;
+    }
     old = *e;
     *e = fresh;
     e->used = ++p->clock;
     pthread_mutex_unlock(&p->lock);
     entry_fini(&old); /* a snapshot may go with it, which takes its time */
+}
+
+void plans_count(struct plans *p, struct plans_counts *ret_counts)
+{
+    hold_lock(&p->lock);
+    *ret_counts = p->counts;
 }

@@ -34,4 +34,13 @@ bool plans_find(struct plans *p, const struct plans_key *key,
 void plans_put(struct plans *p, const struct plans_key *key, struct plan *plan,
                const struct plan_refusal *refusal);
 
+/* Since the start: jobs that were planned, and those of them that had no place,
+ * by what they lacked.  What is remembered counts once, however often and by
+ * whom it is asked for. */
+struct plans_counts {
+    uint64_t planned;
+    uint64_t refused[PLAN_LACKS];
+};
+void plans_count(struct plans *p, struct plans_counts *ret_counts);
+
 #endif

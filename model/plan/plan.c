@@ -13,6 +13,17 @@ void plan_unref(struct plan *p)
         free(p);
 }
 
+const char *plan_lack_name(enum plan_lack lack)
+{
+    static const char *const names[PLAN_LACKS] = {
+        [PLAN_LACK_ROOM] = "room",     [PLAN_LACK_TIER] = "tier",
+        [PLAN_LACK_FIXED] = "fixed",   [PLAN_LACK_PIN] = "pin",
+        [PLAN_LACK_SEARCH] = "search", [PLAN_LACK_COMING] = "coming",
+    };
+    const char *name = (unsigned)lack < PLAN_LACKS ? names[lack] : NULL;
+    return name ? name : "room";
+}
+
 /* --- scores ------------------------------------------------------------- */
 
 static int compare(uint64_t a, uint64_t b)

@@ -127,7 +127,10 @@ enum plan_lack {
                        * that are shared in very many ways */
     PLAN_LACK_COMING, /* not plan_make()'s: nodes that other pairs are to come
                        * to have no room for them yet */
+    PLAN_LACKS
 };
+/* "room", "tier" …; of what is none, "room". */
+const char *plan_lack_name(enum plan_lack lack);
 struct plan_refusal {
     enum plan_lack lack;
     uint32_t asked;       /* pairs without a place */

@@ -429,6 +429,36 @@ Test(job, what_is_leased_is_said_to_be)
     finish(w);
 }
 
+/* Anew for other candidates, and for another job. */
+Test(job, memory_counts_what_was_planned)
+{
+    struct writer *w = start(NULL);
+    struct plans *memory = plans_create();
+    struct plans_counts counts;
+    cleanup_with(snapshot) struct snapshot *now = writer_snapshot(w);
+    static const int32_t some[] = {0};
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < 2; i++) {
+            struct demand fits = member("a", i, 8, ROLE_HOST);
+            struct demand large = member("b", i, ALL + 1, ROLE_HOST);
+            cleanup_with(plan) struct plan *p = NULL;
+            cleanup_with(plan) struct plan *q = NULL;
+            struct plan_refusal no;
+            (void)job_plan(memory, now, &fits, NULL, 0, NODE_NONE, &p, &no);
+            (void)job_plan(memory, now, &fits, some, 1, NODE_NONE, &q, &no);
+            cr_expect_not_null(p);
+            cr_expect_null(q);
+            cr_expect_lt(
+                job_plan(memory, now, &large, NULL, 0, NODE_NONE, &q, &no), 0);
+        }
+    plans_count(memory, &counts);
+    cr_expect_eq(counts.planned, 3);
+    cr_expect_eq(counts.refused[PLAN_LACK_ROOM], 2);
+    cr_expect_eq(counts.refused[PLAN_LACK_TIER], 0);
+    plans_destroy(memory);
+    finish(w);
+}
+
 Test(job, memory_changes_no_answer)
 {
     struct writer *w = start(NULL);
