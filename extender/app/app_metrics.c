@@ -138,6 +138,9 @@ static const struct metric_family families[APP_METRICS_COUNT] = {
     [APP_STREAM_BYTES] = FAMILY(COUNTER, "biga_stream_bytes_total",
                                 "Bytes of such streams, by where they went.",
                                 "way"),
+    [APP_BIND_WAIT] =
+        FAMILY(WAIT, "biga_bind_wait_seconds",
+               "Time from a pod being seen first to its being bound.", "role"),
     [APP_PLANS] = FAMILY(COUNTER, "biga_plans_total",
                          "Times that a job, or a pair, was planned as a "
                          "whole."),
@@ -166,4 +169,10 @@ static const struct metric_family families[APP_METRICS_COUNT] = {
 struct metrics *app_metrics_create(void)
 {
     return metrics_create(families, APP_METRICS_COUNT);
+}
+
+void app_metrics_waited(struct metrics *m, const char *role, int64_t ms)
+{
+    if (ms >= 0)
+        metrics_observe(m, APP_BIND_WAIT, &role, (uint64_t)ms * 1000000);
 }

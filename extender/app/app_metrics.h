@@ -49,6 +49,7 @@ enum app_metric {
     APP_STREAMS_TOTAL, /* kind, result: joined, left, refused, away, late,
                         * full, failed, stopped */
     APP_STREAM_BYTES,  /* way: to-client, to-node */
+    APP_BIND_WAIT,     /* role: pod_role_name() */
     APP_PLANS,
     APP_PLANS_REFUSED, /* reason: plan_lack_name() */
     APP_HISTORY_BYTES,
@@ -59,5 +60,8 @@ enum app_metric {
     APP_METRICS_COUNT
 };
 struct metrics *app_metrics_create(void);
+
+/* A pod was bound, so long after it was seen first; < 0: that is not known. */
+void app_metrics_waited(struct metrics *m, const char *role, int64_t ms);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "extender/app/app_metrics.h"
 #include "extender/app/fabric_files.h"
 #include "extender/cluster/cluster_private.h"
 #include "extender/leader/drain_entry.h"
@@ -25,6 +26,13 @@ static bool is_busy(void *ctx, const char *uid)
 {
     struct cluster *c = ctx;
     return binder_is_busy(c->binder, uid);
+}
+
+static void on_bound(void *ctx, const struct demand *pod)
+{
+    const struct cluster *c = ctx;
+    app_metrics_waited(c->config.metrics, pod_role_name(pod->role),
+                       pending_demands_waited_ms(c->config.demands, pod->uid));
 }
 
 static void on_unsure(void *ctx)
@@ -220,6 +228,7 @@ static void create_binds(struct cluster *c)
     c->binds = binds_create(&(struct binds_config){.writer = c->config.writer,
                                                    .binder = c->binder,
                                                    .tell = cluster_tell,
+                                                   .bound = on_bound,
                                                    .unsure = on_unsure,
                                                    .ctx = c});
 }

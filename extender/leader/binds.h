@@ -21,6 +21,8 @@ struct binds_config {
     /* An Event about a pod. */
     void (*tell)(void *ctx, const struct demand *pod, enum events_reason reason,
                  const char *text);
+    /* It is bound, by what was decided now.  NULL: nobody counts. */
+    void (*bound)(void *ctx, const struct demand *pod);
     /* A bind was given up with its outcome unknown. */
     void (*unsure)(void *ctx);
     void *ctx;

@@ -31,7 +31,7 @@ static void copy(char *dst, size_t cap, const char *text)
 
 /* --- Events --------------------------------------------------------------- */
 
-/* How well a pod has been placed. */
+/* A pod has been placed, and how well. */
 static void tell_placed(const struct posted *p)
 {
     static const enum events_reason reasons[] = {
@@ -40,6 +40,8 @@ static void tell_placed(const struct posted *p)
         [ALIGNMENT_NONE] = EVENTS_UNALIGNED};
     const struct binds_config *config = &p->binds->config;
     cleanup_str struct str text = STR_INIT(EVENTS_TEXT_MAX);
+    if (config->bound)
+        config->bound(config->ctx, &p->demand);
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(config->writer);
     const struct allocation *a = alloc_index_find_uid(s->allocations,
                                                       p->binding.uid);

@@ -19,7 +19,7 @@ void applied_uid_create(int64_t wall_ms, char ret_uid[APPLIED_UID_SIZE])
                    u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9]);
 }
 
-int64_t applied_uid_time_s(const char *uid)
+int64_t applied_uid_time_ms(const char *uid)
 {
     uint32_t high, low;
     char version;
@@ -28,5 +28,10 @@ int64_t applied_uid_time_s(const char *uid)
             3 ||
         version != '7')
         return 0;
-    return (int64_t)(((uint64_t)high << 16 | low) / 1000);
+    return (int64_t)((uint64_t)high << 16 | low);
+}
+
+int64_t applied_uid_time_s(const char *uid)
+{
+    return applied_uid_time_ms(uid) / 1000;
 }

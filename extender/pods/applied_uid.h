@@ -9,7 +9,8 @@
 
 /* A new one: version 7 of RFC 9562, the time and 74 random bits. */
 void applied_uid_create(int64_t wall_ms, char ret_uid[APPLIED_UID_SIZE]);
-/* When it was made, in seconds since 1970; 0: it does not tell. */
+/* When it was made, since 1970; 0: it does not tell. */
+int64_t applied_uid_time_ms(const char *uid);
 int64_t applied_uid_time_s(const char *uid);
 
 #endif

@@ -18,7 +18,8 @@ struct entry {
     struct candidates *candidates; /* or NULL */
     uint16_t next_uid, next_name;
     bool used;
-    int64_t since_s, asked_ms; /* of the first question, and the last */
+    int64_t since_s, since_ms; /* of the first question, by either clock */
+    int64_t asked_ms;          /* of the last */
     uint64_t serial;           /* of the first question; see walk */
 };
 
@@ -121,7 +122,7 @@ static void link_entry(struct pending_demands *s, uint16_t index,
     s->version++;
     e->used = true;
     e->since_s = clock_wall_s();
-    e->asked_ms = clock_ms();
+    e->since_ms = e->asked_ms = clock_ms();
     e->serial = ++s->serial;
     *uid = *name = index;
 }
@@ -136,7 +137,7 @@ static void put(struct pending_demands *s, const struct demand *demand,
     if (old) {
         uint16_t index = (uint16_t)(old - s->entries);
         struct candidates *kept = candidates_ref(old->candidates);
-        int64_t since_s = old->since_s;
+        int64_t since_s = old->since_s, since_ms = old->since_ms;
         uint64_t serial = old->serial;
         uint64_t version = s->version;
         bool news = !refusal != !old->refusal;
@@ -144,6 +145,7 @@ static void put(struct pending_demands *s, const struct demand *demand,
         link_entry(s, index, demand, refusal);
         old->candidates = kept;
         old->since_s = since_s;
+        old->since_ms = since_ms;
         old->serial = serial;
         s->version = version + news;
     } else {
@@ -319,6 +321,14 @@ bool pending_demands_find_job(struct pending_demands *s, const char *namespace,
         found = true;
     }
     return found;
+}
+
+int64_t pending_demands_waited_ms(struct pending_demands *s, const char *uid)
+{
+    int64_t now_ms = clock_ms();
+    hold_lock(&s->lock);
+    const struct entry *e = find_uid(s, uid);
+    return e ? now_ms - e->since_ms : -1;
 }
 
 uint64_t pending_demands_version(struct pending_demands *s)

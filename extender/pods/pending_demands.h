@@ -71,6 +71,8 @@ typedef void pending_demands_f(void *arg, const struct demand *demand,
                                const char *refusal, int64_t since_s);
 void pending_demands_each(struct pending_demands *s, pending_demands_f *visit,
                           void *arg);
+/* How long ago it was seen first; -1: it is not known. */
+int64_t pending_demands_waited_ms(struct pending_demands *s, const char *uid);
 /* Changes when that may tell of others, but for those that are no longer
  * fresh. */
 uint64_t pending_demands_version(struct pending_demands *s);

@@ -4,6 +4,7 @@
 
 #include "extender/judge/job_missing.h"
 #include "extender/judge/why.h"
+#include "extender/pods/applied_uid.h"
 #include "extender/pods/pod_files.h"
 #include "extender/run/runner_private.h"
 #include "lib/base/hash.h"
@@ -251,6 +252,15 @@ static void group_demand(const struct group *g, const struct member *m,
         applied_pod_join(g->members[i].pod, ret_demand);
 }
 
+/* By wall time, as it may have been applied before this start. */
+static void count_wait(struct metrics *m, const struct applied_pod *p)
+{
+    int64_t applied_ms = applied_uid_time_ms(p->uid);
+    if (applied_ms)
+        app_metrics_waited(m, pod_role_name(p->demand.role),
+                           clock_wall_ns() / 1000000 - applied_ms);
+}
+
 /* 0; -EBUSY and why not; -EAGAIN: the store did not take it. */
 static int place(struct look *l, const struct group *g, const struct member *m,
                  struct str *why_not)
@@ -288,6 +298,8 @@ static int place(struct look *l, const struct group *g, const struct member *m,
                          : r == -EBUSY || r == -EEXIST ? "refused"
                                                        : "error";
     metrics_count(store->metrics, APP_BINDS, result);
+    if (r == 0 && op.created)
+        count_wait(store->metrics, m->pod);
     log_event(r < 0 ? LOG_WARN : LOG_INFO, "bind", "namespace", d->namespace,
               "pod", d->name, "node", op.node, "result", result, "error",
               op.error.text, NULL);

@@ -44,11 +44,23 @@ static void bind_reply(struct bind *b, const char *result, const char *error)
     b->rq = NULL;
 }
 
+/* Who makes binds true elsewhere counts there, also those that are answered
+ * before that is known. */
+static void bind_count_wait(const struct bind *b)
+{
+    const struct app *app = b->app;
+    if (b->decided.created && !pod_source_has(&app->source, bind))
+        app_metrics_waited(
+            app->listener.metrics, pod_role_name(b->demand.role),
+            pending_demands_waited_ms(app->demands, b->demand.uid));
+}
+
 static void bind_done(struct pod_bind *decided, const char *result,
                       const char *error)
 {
     struct bind *b =
         (struct bind *)((char *)decided - offsetof(struct bind, decided));
+    bind_count_wait(b);
     bind_reply(b, result, error);
     bind_destroy(b);
 }

@@ -24,7 +24,7 @@ static struct gate_controller *g;
 static struct pod_listener listener;
 static struct demand_config config;
 static atomic_bool follows;
-static atomic_uint n_asked;
+static atomic_uint n_asked, n_bound;
 static bool evicted_end; /* at once */
 static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct str told;
@@ -55,6 +55,13 @@ static void tell(void *ctx, const struct demand *pod, enum events_reason reason,
     str_addf(&told, "%s: %s\n", pod->name, text);
 }
 
+static void bound(void *ctx, const struct demand *pod)
+{
+    (void)ctx;
+    cr_expect(pod->uid[0]);
+    atomic_fetch_add(&n_bound, 1);
+}
+
 static void unsure(void *ctx)
 {
     (void)ctx;
@@ -78,8 +85,11 @@ static void start_binds(void)
     cr_assert_eq(binder_start(&b, &binder, &err), 0, "%s", err.text);
     /* kept by it */
     static struct binds_config c;
-    c = (struct binds_config){
-        .writer = w, .binder = binder, .tell = tell, .unsure = unsure};
+    c = (struct binds_config){.writer = w,
+                              .binder = binder,
+                              .tell = tell,
+                              .bound = bound,
+                              .unsure = unsure};
     binds = binds_create(&c);
 }
 
@@ -89,7 +99,7 @@ static void set_up(void)
     log_set_level((enum log_level)(LOG_ERROR + 1));
     clock_set_fake(BEGIN_MS);
     follows = evicted_end = false;
-    n_asked = 0;
+    n_asked = n_bound = 0;
     str_init(&told, 1 << 20);
     server = bindserver_start();
     start_writer();
@@ -294,6 +304,9 @@ Test(gate_controller, opens_all_gates_of_a_job)
         cr_expect_str_eq(node, other);
     }
     cr_expect_eq(n_allocations(), (size_t)4);
+    for (int i = 0; i < PATIENCE_MS && n_bound < 4; i++)
+        (void)usleep(1000);
+    cr_expect_eq(n_bound, 4u);
     for (int i = 0; i < 4; i++)
         SHOW(names[i], i % 2 ? "xpu" : "host", "j", i / 2, 2, .open = true);
     cleanup_str struct str out = STR_INIT(4096);

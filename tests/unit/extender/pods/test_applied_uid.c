@@ -9,6 +9,8 @@ Test(applied_uid, tells_when_it_was_made)
     const int64_t times_s[] = {0, 1, 1767323045, 4102444800};
     for (size_t i = 0; i < sizeof times_s / sizeof *times_s; i++) {
         applied_uid_create(times_s[i] * 1000 + 999, uid);
+        cr_expect_eq(applied_uid_time_ms(uid), times_s[i] * 1000 + 999, "%s",
+                     uid);
         cr_expect_eq(applied_uid_time_s(uid), times_s[i], "%s", uid);
     }
     applied_uid_create(1767323045678, uid);

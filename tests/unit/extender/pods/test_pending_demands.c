@@ -35,6 +35,23 @@ Test(pending_demands, remembers_by_uid_and_by_name)
     pending_demands_destroy(s);
 }
 
+/* Since the first question, whatever is asked later. */
+Test(pending_demands, knows_for_how_long_a_pod_waits)
+{
+    struct pending_demands *s = pending_demands_create();
+    struct demand d = pod(1, 10);
+    clock_set_fake(1000000);
+    cr_expect_eq(pending_demands_waited_ms(s, "uid-10"), -1);
+    pending_demands_offer(s, &d, NULL);
+    clock_set_fake(1002500);
+    pending_demands_put(s, &d);
+    cr_expect_eq(pending_demands_waited_ms(s, "uid-10"), 2500);
+    pending_demands_forget(s, "ns1", "pod-1");
+    cr_expect_eq(pending_demands_waited_ms(s, "uid-10"), -1);
+    clock_set_fake(-1);
+    pending_demands_destroy(s);
+}
+
 Test(pending_demands, a_new_pod_of_the_same_name_is_the_newest)
 {
     struct pending_demands *s = pending_demands_create();

@@ -196,6 +196,18 @@ static int post_pods(const char *body, struct raw_reply *reply)
                       (struct jtext){body, strlen(body), false}, reply);
 }
 
+static void expect_shown(const char *path, const char *part)
+{
+    struct raw_reply reply = {0};
+    int status = world_call(simapp_server, SERVER_READ, "GET", path,
+                            (struct jtext){"", 0, false}, &reply);
+    cr_expect_eq(status, 200, "%s: %d: %s", path, status,
+                 str_text(&reply.body));
+    cr_expect(strstr(str_text(&reply.body), part), "%s lacks %s: %s", path,
+              part, str_text(&reply.body));
+    raw_reply_fini(&reply);
+}
+
 Test(runner, a_buddy_comes_and_goes_with_its_host_pod)
 {
     struct raw_reply reply = {0};
@@ -207,6 +219,8 @@ Test(runner, a_buddy_comes_and_goes_with_its_host_pod)
     simapp_settle();
     simapp_expect("h-xpu", POD_STATE_RUNNING, "", "");
     simapp_expect("h", POD_STATE_RUNNING, "", "");
+    expect_shown("/metrics", "biga_bind_wait_seconds_count{role=\"host\"} 1");
+    expect_shown("/metrics", "biga_bind_wait_seconds_count{role=\"xpu\"} 1");
     cr_expect_str_eq(simapp_find("h")->pair, simapp_find("h-xpu")->pair);
     cr_expect_eq(post_pods(BUDDY_TEMPLATE BUDDY_HOST, &reply), 200, "%s",
                  str_text(&reply.body));
@@ -220,18 +234,6 @@ Test(runner, a_buddy_comes_and_goes_with_its_host_pod)
 }
 
 /* --- what is shown -------------------------------------------------------- */
-
-static void expect_shown(const char *path, const char *part)
-{
-    struct raw_reply reply = {0};
-    int status = world_call(simapp_server, SERVER_READ, "GET", path,
-                            (struct jtext){"", 0, false}, &reply);
-    cr_expect_eq(status, 200, "%s: %d: %s", path, status,
-                 str_text(&reply.body));
-    cr_expect(strstr(str_text(&reply.body), part), "%s lacks %s: %s", path,
-              part, str_text(&reply.body));
-    raw_reply_fini(&reply);
-}
 
 Test(runner, says_why)
 {

@@ -34,6 +34,7 @@ struct cluster {
     struct demand found; /* by the watch; no name: nothing */
     atomic_uint told[EVENTS_REASONS];
     atomic_uint unsure; /* binds gave up */
+    atomic_uint bound;
 };
 
 static bool leads(void *ctx, char ret_leader[POD_SOURCE_LEADER_MAX])
@@ -56,6 +57,13 @@ static void unsure(void *ctx)
 {
     struct cluster *c = ctx;
     atomic_fetch_add(&c->unsure, 1);
+}
+
+static void bound(void *ctx, const struct demand *pod)
+{
+    struct cluster *c = ctx;
+    cr_expect(pod->uid[0]);
+    atomic_fetch_add(&c->bound, 1);
 }
 
 static void tell(void *ctx, const struct demand *pod, enum events_reason reason,
@@ -96,6 +104,7 @@ static void start_binds(struct cluster *c)
     c->binds = binds_create(&(struct binds_config){.writer = c->x.app.writer,
                                                    .binder = c->binder,
                                                    .tell = tell,
+                                                   .bound = bound,
                                                    .unsure = unsure,
                                                    .ctx = c});
     c->x.app.source = (struct pod_source){&ops, c};
@@ -222,6 +231,8 @@ Test(routes_bind, binds_in_the_api_server)
     cr_expect_str_eq(note, str_text(&json));
     expect_calls(&c, "POST p1 n1\n");
     cr_expect_eq(c.told[EVENTS_ALIGNED], 1);
+    cr_expect_str_eq(ask(&c, "p1", "n1", text), "", "again");
+    cr_expect_eq(c.bound, 1);
     stop(&c);
 }
 
@@ -252,6 +263,7 @@ Test(routes_bind, gives_back_what_was_refused)
     (void)ask(&c, "p1", "n1", text);
     cr_expect(strstr(text, "forbidden"), "%s", text);
     cr_expect_eq(c.told[EVENTS_REFUSED], 1);
+    cr_expect_eq(c.bound, 0);
     await_no_bind(&c);
     cr_expect_not(has(&c, "p1", "n1"));
     cr_expect_str_eq(ask(&c, "p1", "n2", text), "", "%s", text);
@@ -278,6 +290,7 @@ Test(routes_bind, keeps_what_may_be_bound)
     cr_expect(has(&c, "p1", "n1"));
     stop_binder(&c); /* it tells of a bind when that is over already */
     cr_expect_eq(c.told[EVENTS_ALIGNED], 1, "once, whoever has asked");
+    cr_expect_eq(c.bound, 1);
     cr_expect_eq(bindserver_n_bound(c.server), 1);
     stop(&c);
 }

@@ -118,6 +118,9 @@ Test(serving, a_pair_lands_together_and_leaves)
                 "\"alignment\":{\"relation\":\"NODE\",\"to\":\"numa\"}");
     cr_assert_eq(call(s, SERVER_READ, "GET", "/", NULL, &reply), 200);
     expect_part(&reply, "<dt>Pods placed</dt><dd>2</dd>");
+    cr_assert_eq(call(s, SERVER_READ, "GET", "/metrics", NULL, &reply), 200);
+    expect_part(&reply, "\nbiga_bind_wait_seconds_count{role=\"host\"} 1\n");
+    expect_part(&reply, "\nbiga_bind_wait_seconds_count{role=\"xpu\"} 1\n");
     cr_assert_eq(call(s, SERVER_READ, "GET", "/v1/nodes/node007", NULL, &reply),
                  200);
     expect_part(&reply,
