@@ -143,6 +143,7 @@ static struct cluster_ps_pod *pod_create(const struct kube_pod *pod)
     p->restarts = pod->restarts;
     p->ready = pod->ready;
     p->deleting = pod->deleting;
+    p->gated = pod->place_gate;
     take_reason(p, pod);
     take_times(p, pod);
     p->waits = p->state == POD_STATE_PENDING &&
@@ -170,6 +171,7 @@ static struct job_pod job_pod_of(const struct cluster_ps_pod *p)
         .state = p->state,
         .ready = p->ready,
         .deleting = p->deleting,
+        .gated = p->gated,
         .told = !p->waits,
         .reason = p->reason,
         .message = p->message,

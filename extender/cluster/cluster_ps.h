@@ -23,7 +23,7 @@ struct cluster_ps_pod {
     bool waits; /* for a place, by what its message does not say */
     enum pod_state state;
     uint32_t restarts;
-    bool ready, deleting;
+    bool ready, deleting, gated;
 };
 void cluster_ps_pod_unref(struct cluster_ps_pod *p); /* NULL allowed */
 DEFINE_CLEANUP(cluster_ps_pod, struct cluster_ps_pod *, cluster_ps_pod_unref)

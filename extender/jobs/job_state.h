@@ -31,6 +31,7 @@ struct job_told {
      * which `asks` is set */
     char pod[DEMAND_NAME_MAX + 1];
     bool asks;
+    bool gated; /* its gate is closed */
 };
 
 /* One line of a reason and a message. */

@@ -120,6 +120,7 @@ static void count_reason(struct count *c, const struct job_pod *p)
     job_reason(p->reason, p->message, t->reason);
     (void)snprintf(t->pod, sizeof t->pod, "%s", p->name);
     t->asks = p->state == POD_STATE_PENDING && !p->told;
+    t->gated = p->gated;
 }
 
 /* When the newest host pod of a pair was made, where it is not the first one; 0

@@ -16,7 +16,8 @@ struct job_pod {
     int32_t pair, size;
     enum pod_state state;
     bool ready, deleting;
-    bool told; /* of one that is pending: `reason` says what it waits for, else
+    bool gated; /* its gate is closed, and Biga's to open */
+    bool told;  /* of one that is pending: `reason` says what it waits for, else
                 * the pod is to be judged, or its source asked (find) */
     const char *reason, *message; /* "" none */
     /* seconds since 1970; 0: not, or not known */

@@ -1,9 +1,11 @@
 #include "extender/serve/routes_private.h"
 
 #include "extender/gauge/fleet_gauges.h"
+#include "extender/gauge/pending_gauges.h"
 #include "extender/relay/relay.h"
 #include "extender/serve/app.h"
 #include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "lib/io/process_metrics.h"
 
 static void gauge_tls(struct app *app)
@@ -52,6 +54,7 @@ void on_metrics(struct httpd_request *rq, void *ctx)
     pod_source_tell(&app->source, gauge, s);
     metrics_write(m, out);
     fleet_gauges_write(s, out);
+    pending_gauges_write(&app->source, s, clock_wall_s(), out);
     process_metrics_build("biga_extender_build_info", out);
     process_metrics_write(out);
     httpd_content_type(rq, METRICS_CONTENT_TYPE);

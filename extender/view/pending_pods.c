@@ -6,11 +6,16 @@
 
 #include "lib/base/mem.h"
 
+bool pending_pod_waits(const struct job_pod *pod, const struct snapshot *s)
+{
+    return pod->state == POD_STATE_PENDING && !pod->deleting &&
+           !alloc_index_find(s->allocations, pod->namespace, pod->name);
+}
+
 static void gather(void *arg, const struct job_pod *pod)
 {
     struct pending_pods *g = arg;
-    if (pod->state != POD_STATE_PENDING || pod->deleting ||
-        alloc_index_find(g->snapshot->allocations, pod->namespace, pod->name))
+    if (!pending_pod_waits(pod, g->snapshot))
         return;
     g->list = xgrow(g->list, g->n, &g->cap, sizeof *g->list);
     struct pending_pod *p = &g->list[g->n++];

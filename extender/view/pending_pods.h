@@ -27,6 +27,8 @@ struct pending_pods {
     size_t n, cap;
 };
 
+/* Does it wait for a place? */
+bool pending_pod_waits(const struct job_pod *pod, const struct snapshot *s);
 /* Those of a namespace (NULL: all).  The snapshot is borrowed. */
 void pending_pods_read(struct pending_pods *ret,
                        const struct pod_source *source,
