@@ -13,6 +13,7 @@
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
+#include "lib/grpc/grpc_counts.h"
 #include "lib/h2/grpc_code.h"
 
 enum {
@@ -33,6 +34,8 @@ struct grpc_config {
     size_t reply_max;   /* 0: GRPC_REPLY_MAX */
     unsigned listen_ms; /* for a refusal of our certificate, where a call found
                          * the connection lost; 0: LISTEN_MS */
+    struct grpc_counts *counts; /* of calls and streams that have ended; NULL:
+                                 * nobody counts */
 };
 
 struct grpc; /* one connection; use from one thread at a time */

@@ -401,6 +401,9 @@ int grpc_task_end(struct grpc_task *t, CURLcode code, struct grpc_end *ret_end,
                   struct error *err)
 {
     int r = outcome(t, code);
+    struct grpc_counts *counts = t->g->config.counts;
+    if (counts)
+        atomic_fetch_add(&counts->ended[grpc_outcome_of(r)], 1);
     ret_end->code = t->head.code;
     (void)snprintf(ret_end->message, sizeof ret_end->message, "%s",
                    t->head.message);

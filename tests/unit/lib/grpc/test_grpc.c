@@ -37,6 +37,7 @@ struct place {
     struct cert *authority;
     struct h2_server *server;
     struct grpc *grpc;
+    struct grpc_counts counts;
     struct str reply;
     struct grpc_end end;
     struct error err;
@@ -87,8 +88,8 @@ static void place_serve(struct place *p, bool tls)
 
 static void place_client(struct place *p, bool tls, unsigned listen_ms)
 {
-    struct grpc_config config = {.endpoint = p->endpoint,
-                                 .listen_ms = listen_ms};
+    struct grpc_config config = {
+        .endpoint = p->endpoint, .listen_ms = listen_ms, .counts = &p->counts};
     if (tls) {
         config.ca = p->ca;
         config.cert = p->cert;
@@ -137,6 +138,13 @@ static void must_work(struct place *p, const char *after)
     cr_assert_not(p->end.unsent);
 }
 
+static void expect_ended(struct place *p, enum grpc_outcome how,
+                         unsigned long long n)
+{
+    cr_expect_eq(atomic_load(&p->counts.ended[how]), n, "%llu %s",
+                 atomic_load(&p->counts.ended[how]), grpc_outcome_name(how));
+}
+
 /* The most memory that this process ever had, in KiB. */
 static long peak_kib(void)
 {
@@ -158,6 +166,7 @@ Test(grpc, calls_share_a_connection_with_tls)
     for (int i = 0; i < 20; i++)
         must_work(&p, "a call");
     cr_expect_eq(h2_server_connections(p.server), 1);
+    expect_ended(&p, GRPC_ANSWERED, 20);
     cr_expect_eq(h2_server_request(p.server, request, sizeof request), 8);
     cr_expect_arr_eq(request, "question", 8);
     h2_server_header(p.server, ":path", value, sizeof value);
@@ -286,6 +295,7 @@ Test(grpc, a_status_is_told)
     h2_server_status(p.server, "Version", 42, "");
     cr_expect_eq(ask(&p, DEADLINE_MS), -EREMOTEIO);
     cr_expect(strstr(p.err.text, "code 42"), "%s", p.err.text);
+    expect_ended(&p, GRPC_REFUSED, 2);
     /* that is no fault of the connection */
     cr_expect_eq(h2_server_connections(p.server), 1);
     place_fini(&p);
@@ -466,6 +476,7 @@ static void check_farewell(bool tls)
     h2_server_fault(p.server, H2_GOAWAY_HALF);
     cr_expect_eq(ask(&p, DEADLINE_MS), -EPROTO, "%s", p.err.text);
     cr_expect(strstr(p.err.text, "grpc-status"), "%s", p.err.text);
+    expect_ended(&p, GRPC_BROKEN, 1);
     h2_server_fault(p.server, H2_RESET_AFTER);
     for (int i = 0; i < 5; i++)
         must_work(&p, "RST after the trailers");
@@ -488,6 +499,7 @@ Test(grpc, a_server_that_starts_anew_is_found)
                                .ca = p.ca,
                                .holder = h2_server_leave(p.server)};
     cr_expect_eq(ask(&p, DEADLINE_MS), -ECONNREFUSED, "%s", p.err.text);
+    expect_ended(&p, GRPC_UNREACHED, 1);
     cr_expect(p.end.unsent);
     p.server = h2_server_start(&config);
     h2_server_reply(p.server, "Version", "reply", 5);
@@ -551,6 +563,7 @@ static void client_with(struct cert_spec spec, bool foreign, const char *why)
     place_client(&p, true, HEARS_MS);
     for (int i = 0; i < 10; i++) /* it is a race for libcurl */
         refused(&p, "the server refuses our certificate", why);
+    expect_ended(&p, GRPC_DISTRUSTED, 10);
     cert_destroy(other);
     place_fini(&p);
 }
