@@ -50,5 +50,6 @@ struct grpc_config card_grpc(const struct act_place *place)
         .cert = place->cert[0] ? place->cert : NULL,
         .key = place->key[0] ? place->key : NULL,
         .plaintext = place->plaintext,
+        .counts = place->counts,
     };
 }

@@ -50,6 +50,8 @@ struct act_place {
     bool plaintext;
     struct act_device_set sets[DEVICE_SETS_MAX];
     size_t n_sets;
+    struct grpc_counts *counts; /* of calls to its runtime; NULL: nobody
+                                 * counts */
 };
 /* NULL: it has no such set. */
 const struct act_device_set *card_set(const struct act_place *place,

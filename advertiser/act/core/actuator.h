@@ -125,6 +125,11 @@ int actuator_find(struct actuator *a, const char *namespace, const char *name,
 /* But cards of no use: no runtime is known, nothing of ours is there. */
 size_t actuator_places(struct actuator *a,
                        struct act_place_status ret_places[ACT_PLACES_MAX]);
+/* How the calls to each place have ended since the start; the caller frees the
+ * list. */
+size_t actuator_calls(struct actuator *a, struct act_place_calls **ret_places);
+/* Pods by state, but helpers. */
+void actuator_count_pods(struct actuator *a, size_t ret_states[ACT_STATES]);
 /* Of that name or PCI address, also a card of no use; -ENOENT. */
 int actuator_find_place(struct actuator *a, const char *name,
                         struct act_place_status *ret_place);

@@ -1,4 +1,5 @@
-/* What is answered on the caller's thread, over a connection of its own. */
+/* What is answered on the caller's thread, over a connection of its own; and what
+ * calls have come to. */
 #include "advertiser/act/core/actuator_private.h"
 
 #include <errno.h>
@@ -315,4 +316,33 @@ int actuator_objects(struct actuator *a, const char *place,
     cri_sandboxes_fini(&sandboxes);
     cri_containers_fini(&containers);
     return e;
+}
+
+/* --- what is counted ------------------------------------------------------ */
+
+size_t actuator_calls(struct actuator *a, struct act_place_calls **ret_places)
+{
+    act_lock(a);
+    size_t n = a->n_places;
+    struct act_place_calls *list = xcalloc(n + 1, sizeof *list);
+    for (size_t i = 0; i < n; i++) {
+        struct place *p = a->places[i];
+        (void)snprintf(list[i].name, sizeof list[i].name, "%s",
+                       p->desc.pci[0] ? p->desc.pci : p->desc.name);
+        for (unsigned k = 0; k < GRPC_OUTCOMES; k++)
+            list[i].ended[k] = atomic_load(&p->counts.ended[k]);
+    }
+    act_unlock(a);
+    *ret_places = list;
+    return n;
+}
+
+void actuator_count_pods(struct actuator *a, size_t ret_states[ACT_STATES])
+{
+    memset(ret_states, 0, ACT_STATES * sizeof *ret_states);
+    act_lock(a);
+    for (size_t i = 0; i < a->n_entries; i++)
+        ret_states[a->entries[i]->intent->state] +=
+            !pod_entry_is_helper(a->entries[i]);
+    act_unlock(a);
 }

@@ -456,6 +456,7 @@ struct place *prober_set_place(struct actuator *a, const struct act_place *what)
     bool same = p->present && is_same(&p->desc, what);
     bool new_keys = p->desc.files_ns != what->files_ns;
     p->desc = *what;
+    p->desc.counts = &p->counts;
     if (same && new_keys)
         p->generation++; /* other connections, to the card as it was */
     if (!same) {

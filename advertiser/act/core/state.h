@@ -90,6 +90,7 @@ struct place_events {
 struct place {
     struct actuator *a;
     struct act_place desc;         /* its name never changes */
+    struct grpc_counts counts;     /* of calls there, since the start */
     unsigned generation LOCKED_BY; /* of `desc`: connections to earlier ones are
                                     * closed */
     bool present LOCKED_BY, drained LOCKED_BY;

@@ -30,6 +30,11 @@ struct act_place_status {
     struct flasher_view flash;
 };
 
+struct act_place_calls {
+    char name[ACT_NAME_MAX + 1]; /* its PCI address; "host" */
+    unsigned long long ended[GRPC_OUTCOMES];
+};
+
 struct act_container_status {
     char name[64];
     enum cri_container_state state;

@@ -20,6 +20,7 @@ enum act_state {
     ACT_GONE,   /* nothing of it is left there */
     ACT_FAILED, /* ended, or cannot run; with a reason */
 };
+enum { ACT_STATES = ACT_FAILED + 1 };
 const char *act_state_name(enum act_state state); /* "wanted" … */
 
 /* What is to be: a pod, whole, and where. */

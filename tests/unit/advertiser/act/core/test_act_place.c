@@ -93,6 +93,37 @@ Test(act_place, health_comes_and_goes)
     actrig_fini(&r);
 }
 
+static unsigned long long ended(struct actrig *r, enum grpc_outcome how)
+{
+    cleanup_free struct act_place_calls *calls = NULL;
+    cr_assert_eq(actuator_calls(r->a, &calls), 1);
+    cr_expect_str_eq(calls[0].name, "card-0");
+    return calls[0].ended[how];
+}
+
+Test(act_place, calls_are_counted_by_how_they_end)
+{
+    struct actrig r;
+    size_t pods[ACT_STATES];
+    actrig_init(&r, 1);
+    actrig_open(&r);
+    cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
+    cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
+    unsigned long long before = ended(&r, GRPC_ANSWERED);
+    cr_expect_gt(before, 5, "it was made and begun");
+    cr_expect_eq(ended(&r, GRPC_LATE), 0);
+    actuator_count_pods(r.a, pods);
+    for (int i = 0; i < ACT_STATES; i++)
+        cr_expect_eq(pods[i], i == ACT_RUNNING, "no helper: %d", i);
+    cardserver_freeze(r.cards[0], true);
+    cr_assert(becomes(&r, ACT_LOST));
+    cr_expect_gt(ended(&r, GRPC_LATE), 0);
+    cardserver_freeze(r.cards[0], false);
+    cr_assert(becomes(&r, ACT_READY));
+    cr_expect_gt(ended(&r, GRPC_ANSWERED), before);
+    actrig_fini(&r);
+}
+
 /* The same card by another way: what was on the old one is not there. */
 Test(act_place, another_endpoint_is_another_runtime)
 {
