@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "advertiser/achieved/achieved.h"
@@ -14,7 +13,7 @@
 #include "advertiser/card_health.h"
 #include "advertiser/dra/dra_plugin.h"
 #include "advertiser/places.h"
-#include "advertiser/probe/print.h"
+#include "advertiser/printing.h"
 #include "advertiser/probe/reprobe.h"
 #include "advertiser/publish/publisher.h"
 #include "advertiser/publish/sender.h"
@@ -22,7 +21,6 @@
 #include "advertiser/settings.h"
 #include "advertiser/sim/sim_hosts.h"
 #include "lib/base/mem.h"
-#include "lib/base/text.h"
 #include "lib/io/clock.h"
 #include "lib/io/footprint.h"
 #include "lib/io/log.h"
@@ -30,9 +28,8 @@
 enum {
     BACKOFF_MIN_MS = 500,
     BACKOFF_MAX_MS = 30000,
-    PROGRESS_MS = 2000,  /* a wait that is longer gets a line */
-    WITHDRAW_MS = 10000, /* for all nodes together */
-    OUTPUT_MAX = 64 << 20,
+    PROGRESS_MS = 2000,    /* a wait that is longer gets a line */
+    WITHDRAW_MS = 10000,   /* for all nodes together */
     CHECK_MS = 60000,      /* in a cluster: are the slices as they should be? */
     HOSTS_PER_THREAD = 64, /* of a fleet, in a cluster */
     CREW_THREADS = 8,
@@ -77,45 +74,6 @@ static int complain(const struct error *err, int code)
 {
     fprintf(stderr, "%s: %s\n", advertiser_program.name, err->text);
     return code;
-}
-
-/* --- printing ----------------------------------------------------------- */
-
-static void print_slices(const struct topo *topo, const char *boot_id,
-                         struct str *out)
-{
-    struct slice_epoch epoch = {.generation = 1};
-    (void)snprintf(epoch.boot_id, sizeof epoch.boot_id, "%s", boot_id);
-    str_add(out, "{\"apiVersion\":\"" SLICE_API_VERSION
-                 "\",\"kind\":\"ResourceSliceList\",\"metadata\":{},"
-                 "\"items\":[");
-    for (size_t i = 0; i < slice_count(topo); i++) {
-        if (i > 0)
-            str_add_c(out, ',');
-        slice_encode(topo, &epoch, i, out);
-    }
-    str_add(out, "]}\n");
-}
-
-static int print_topo(const struct program *p, const struct topo *topo)
-{
-    cleanup_str struct str out = STR_INIT(OUTPUT_MAX);
-    const char *what = p->set.print;
-    if (strcmp(what, "tree") == 0)
-        print_tree(topo, &out);
-    else if (strcmp(what, "matrix") == 0)
-        print_matrix(topo, &out);
-    else if (strcmp(what, "relations") == 0)
-        print_relations(topo, &out);
-    else
-        print_slices(topo, p->boot_id, &out);
-    if (strcmp(what, "tree") == 0 || strcmp(what, "matrix") == 0)
-        text_clean_lines(&out);
-    if (fwrite(str_text(&out), 1, out.size, stdout) == out.size &&
-        fflush(stdout) == 0)
-        return ADVERTISER_OK;
-    perror("biga-advertiser: standard output");
-    return ADVERTISER_FAILED;
 }
 
 /* --- the nodes that are published --------------------------------------- */
@@ -448,9 +406,7 @@ static int open_signals(struct program *p, struct error *err)
 
 static int64_t wall_us(void)
 {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_REALTIME, &t); /* cannot fail */
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+    return clock_wall_ns() / 1000;
 }
 
 static int prepare_server(struct program *p, struct error *err)
@@ -554,7 +510,9 @@ static int print(struct program *p)
     if (reprobe_run(&p->look, &topo, &err) < 0)
         return complain(&err, ADVERTISER_FAILED);
     cleanup_with(topo) struct topo *shown = with_book(p, topo);
-    return print_topo(p, shown);
+    return printing_topo(p->set.print, p->boot_id, shown) == 0
+               ? ADVERTISER_OK
+               : ADVERTISER_FAILED;
 }
 
 int main(int argc, char **argv)
