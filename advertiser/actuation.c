@@ -53,6 +53,11 @@ int actuation_fd(const struct actuation *a)
     return a->fd;
 }
 
+struct actuator *actuation_actuator(const struct actuation *a)
+{
+    return a->actuator;
+}
+
 /* --- places --------------------------------------------------------------- */
 
 static void note(struct actuation *a, int result, const struct error *err)

@@ -32,6 +32,8 @@ int actuation_create(const struct actuation_config *config,
 /* Within some seconds; pods go on.  NULL allowed. */
 void actuation_destroy(struct actuation *a);
 
+/* What it acts by, for who counts; it lives as long. */
+struct actuator *actuation_actuator(const struct actuation *a);
 /* Readable when something may have changed; actuation_moved() clears it, and says
  * whether a card fares otherwise than when last published. */
 int actuation_fd(const struct actuation *a);
