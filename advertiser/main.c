@@ -12,6 +12,7 @@
 #include "advertiser/actuation.h"
 #include "advertiser/card_health.h"
 #include "advertiser/dra/dra_plugin.h"
+#include "advertiser/node_metrics.h"
 #include "advertiser/places.h"
 #include "advertiser/printing.h"
 #include "advertiser/probe/reprobe.h"
@@ -53,11 +54,12 @@ struct program {
     struct reprobe *reprobe;
     struct slice_watch *watch; /* NULL: not in a cluster */
     struct sim_hosts *sim_hosts;
-    struct actuation *acting;   /* NULL: not asked to */
-    struct card_health *health; /* NULL: nobody tells */
-    struct topo *seen;          /* with health: what was seen last */
-    struct dra_plugin *plugin;  /* NULL: of no kubelet */
-    struct achieved *achieved;  /* NULL: nobody looks */
+    struct actuation *acting;     /* NULL: not asked to */
+    struct card_health *health;   /* NULL: nobody tells */
+    struct topo *seen;            /* with health: what was seen last */
+    struct dra_plugin *plugin;    /* NULL: of no kubelet */
+    struct achieved *achieved;    /* NULL: nobody looks */
+    struct node_metrics *metrics; /* NULL: nobody reads them */
     struct achieved_config achieving;
     char *kubelet;     /* the socket that it asks */
     int signals;       /* a signalfd */
@@ -200,6 +202,28 @@ static int start_achieved(struct program *p, struct topo *topo,
     return achieved_start(&p->achieving, topo, &p->achieved, err);
 }
 
+static int start_metrics(struct program *p, struct error *err)
+{
+    const struct settings *s = &p->set;
+    const struct node_metrics_config config = {
+        .listen = s->metrics_listen,
+        .cert = s->metrics_cert,
+        .key = s->metrics_key,
+        .client_ca = s->metrics_client_ca,
+        .actuator = p->acting ? actuation_actuator(p->acting) : NULL,
+    };
+    return node_metrics_start(&config, &p->metrics, err);
+}
+
+/* Who else is told what is published. */
+static void tell(struct program *p, struct topo *topo)
+{
+    if (p->plugin)
+        dra_plugin_look(p->plugin, topo);
+    if (p->metrics)
+        node_metrics_look(p->metrics, topo);
+}
+
 static int add_this_host(struct program *p, const struct publish_kind *kind,
                          struct error *err)
 {
@@ -218,11 +242,12 @@ static int add_this_host(struct program *p, const struct publish_kind *kind,
         r = start_plugin(p, err);
     if (r == 0)
         r = start_achieved(p, topo, err);
+    if (r == 0 && p->set.metrics_listen && *p->set.metrics_listen)
+        r = start_metrics(p, err);
     if (r < 0)
         return r;
     cleanup_with(topo) struct topo *shown = topo_of(p, topo);
-    if (p->plugin)
-        dra_plugin_look(p->plugin, shown);
+    tell(p, shown);
     (void)publisher_add(p->fleet, shown, clock_ms());
     bool live = !p->look.source.xml && !p->look.source.fsroot &&
                 !p->look.source.hostfile;
@@ -250,8 +275,7 @@ static void publish_topo(struct program *p, struct topo *seen)
 {
     cleanup_with(topo) struct topo *topo = topo_of(p, seen);
     publisher_update(p->fleet, 0, topo, clock_ms());
-    if (p->plugin)
-        dra_plugin_look(p->plugin, topo);
+    tell(p, topo);
 }
 
 /* What was seen last stays published while a look fails. */
@@ -340,6 +364,8 @@ static void trim(struct program *p)
     if (clock_ms() < p->next_trim)
         return;
     footprint_trim();
+    if (p->metrics)
+        node_metrics_step(p->metrics);
     p->next_trim = clock_ms() + TRIM_MS;
 }
 
@@ -534,6 +560,7 @@ int main(int argc, char **argv)
     int code = r < 0         ? complain(&err, ADVERTISER_USAGE)
                : p.set.print ? print(&p)
                              : publish(&p);
+    node_metrics_stop(p.metrics);
     achieved_stop(p.achieved);
     free(p.kubelet);
     dra_plugin_destroy(p.plugin);

@@ -189,6 +189,21 @@ static const struct conf_setting settings[] = {
             "cards, NICs and GPUs that they were given: rdma (verbs), gpu, "
             "vfio, named (device-nodes of the card file), or none.",
             .otherwise = HOST_SIDE_KINDS, .metavar = "KIND,…"),
+    TEXT("metrics-listen", metrics_listen,
+         "Where Prometheus reads metrics of this node, at /metrics: an address "
+         "of loopback, as in 127.0.0.1:8705, or with --metrics-cert any. "
+         "Default: nowhere.",
+         .metavar = "ADDRESS:PORT"),
+    TEXT("metrics-cert", metrics_cert,
+         "With --metrics-listen: TLS, with this certificate in PEM form. It, "
+         "its key and --metrics-client-ca are read again every minute.",
+         .metavar = "FILE"),
+    TEXT("metrics-key", metrics_key, "The private key of --metrics-cert.",
+         .metavar = "FILE"),
+    TEXT("metrics-client-ca", metrics_client_ca,
+         "With --metrics-cert: the authority, in PEM form, of those who may "
+         "read metrics, each with a certificate of his own.",
+         .metavar = "FILE"),
     SETTING(CONF_CHOICE, "log-level", log_level,
             "The least important events to log. Default: info, with --fleet "
             "warn.",
@@ -304,9 +319,30 @@ static int check_needs(const struct settings *s, struct error *err)
         {"hooks", acting, only_acting},
         {"allow", acting, only_acting},
         {"host-devices", acting, only_acting},
+        {"metrics-listen", !fleet, not_fleet},
     };
     return conf_check_needs(&advertiser_program, s, needs, ARRAY_LEN(needs),
                             err);
+}
+
+static int check_metrics(const struct settings *s, struct error *err)
+{
+    static const char only_listen[] = "needs --metrics-listen";
+    const bool listens = s->metrics_listen && *s->metrics_listen;
+    const struct conf_need needs[] = {
+        {"metrics-cert", listens, only_listen},
+        {"metrics-key", listens, only_listen},
+        {"metrics-client-ca", listens, only_listen},
+    };
+    if (conf_check_needs(&advertiser_program, s, needs, ARRAY_LEN(needs), err) <
+        0)
+        return -EINVAL;
+    if (!s->metrics_cert == !s->metrics_key &&
+        !s->metrics_cert == !s->metrics_client_ca)
+        return 0;
+    return error_set(err, EINVAL,
+                     "--metrics-cert, --metrics-key and --metrics-client-ca: "
+                     "all three are to be given, or none");
 }
 
 static int check_actuate(const struct settings *s, struct error *err)
@@ -389,7 +425,8 @@ int settings_check(const struct settings *s, struct error *err)
                          "--heartbeat-namespace: is \"%.80s\", must be 1 to "
                          "63 lower-case letters, digits and '-'",
                          s->heartbeat_namespace);
-    if (check_plugin(s, err) < 0 || check_achieved(s, err) < 0)
+    if (check_plugin(s, err) < 0 || check_achieved(s, err) < 0 ||
+        check_metrics(s, err) < 0)
         return -EINVAL;
     return check_actuate(s, err);
 }

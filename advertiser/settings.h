@@ -34,8 +34,10 @@ struct settings {
     const char *actuate;       /* NULL: nothing is started on cards */
     const char *cluster, *host_runtime, *helper_image, *card_dir, *hooks,
         *devlink;
-    const char *allow;        /* as in model/pod/rights.h */
-    const char *host_devices; /* as in advertiser/hostside/host_side.h */
+    const char *allow;          /* as in model/pod/rights.h */
+    const char *host_devices;   /* as in advertiser/hostside/host_side.h */
+    const char *metrics_listen; /* NULL: nowhere */
+    const char *metrics_cert, *metrics_key, *metrics_client_ca;
 };
 
 extern const struct conf_program advertiser_program;

@@ -27,7 +27,7 @@ extender() {
 file=dell-r7525-2bf2
 for option in "--node h" "--card-file f" "--interval 5s" "--topology f" \
     "--fsroot d" "--hostfile f" "--print tree" "--actuate d" \
-    "--kubelet-dir /d"; do
+    "--kubelet-dir /d" "--metrics-listen 127.0.0.1:0"; do
     setting=${option%% *}
     # shellcheck disable=SC2086
     advertiser "${setting#--}" "cannot be combined with --fleet" --fleet 2 $option
@@ -38,6 +38,12 @@ for option in "--cluster c" "--host-runtime unix:///x" "--helper-image i" \
     # shellcheck disable=SC2086
     advertiser "${setting#--}" "needs --actuate" $option
 done
+for setting in cert key client-ca; do
+    advertiser "metrics-$setting" "needs --metrics-listen" \
+        "--metrics-$setting" f
+done
+advertiser "metrics-cert, --metrics-key and --metrics-client-ca" "all three" \
+    --metrics-listen 127.0.0.1:0 --metrics-cert f --metrics-key g
 advertiser fleet-shapes "needs --fleet" --fleet-shapes "$file"
 advertiser fleet-prefix "needs --fleet" --fleet-prefix lab
 advertiser kubeconfig "needs --server kubernetes" --kubeconfig f
