@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 """What pods and cards use of cores and memory, as their containerds tell it:
-told to the extender when it changes noticeably, and not else.
+told to the extender when it changes noticeably, and not else.  And what the
+advertiser counts of them for Prometheus.
 """
 import os
+import shutil
+import subprocess
 import sys
+import urllib.request
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cards  # noqa: E402
-from check import Checks  # noqa: E402
+from check import Checks, Skip  # noqa: E402
 from node import Node, pair, service  # noqa: E402
+from proc import HANGS, free_port, wait_for  # noqa: E402
 from streams import Front  # noqa: E402
 
 BURNS = ("busybox", "sh", "-c", "while :; do :; done")
@@ -56,6 +61,66 @@ def test_usage(t, node, front):
         assert len({u["at"] for u in told if u}) == 1, told
 
 
+class Metrics:
+    """The advertiser's, by their text without the number."""
+
+    def __init__(self, port):
+        self.url = f"http://127.0.0.1:{port}/metrics"
+
+    def text(self):
+        with urllib.request.urlopen(self.url, timeout=HANGS) as answer:
+            return answer.read().decode()
+
+    def read(self):
+        lines = [line.rsplit(" ", 1) for line in self.text().splitlines()
+                 if not line.startswith("#")]
+        return {name: float(value) for name, value in lines}
+
+    def wait(self, what, true):
+        wait_for(what, lambda: true(self.read()))
+
+
+def calls(card, outcome):
+    return (f'biga_advertiser_card_calls_total{{card="{card}",'
+            f'outcome="{outcome}"}}')
+
+
+def failed(now, card):
+    return now[calls(card, "timeout")] + now[calls(card, "unreachable")]
+
+
+def cards_that_are(health):
+    return f'biga_advertiser_cards{{health="{health}"}}'
+
+
+def test_metrics(t, node, metrics):
+    card = node.rack.cards[0]
+    with t.check("the advertiser counts pods by state, and cards by health"):
+        node.wait_state(["p-0", "p-0-xpu"], "running")
+        metrics.wait("the card is ready", lambda m: m[cards_that_are("ready")])
+        now = metrics.read()
+        assert now['biga_advertiser_pods{state="running"}'] == 2, now
+        assert now['biga_advertiser_pods{state="failed"}'] == 0, now
+        assert now[cards_that_are("lost")] == 0, now
+    with t.check("calls to the card and to the host are counted as they end"):
+        assert now[calls(card.pci, "ok")] > 0, now
+        assert now[calls("host", "ok")] > 0, now
+    with t.check("and so are those to a card that is frozen"):
+        before = failed(now, card.pci)
+        card.freeze()
+        metrics.wait("the card is lost", lambda m: m[cards_that_are("lost")])
+        assert failed(metrics.read(), card.pci) > before
+        card.thaw()
+        metrics.wait("it is back", lambda m: m[cards_that_are("ready")])
+    with t.check("promtool finds nothing to say"):
+        if not shutil.which("promtool"):
+            raise Skip("there is no promtool")
+        said = subprocess.run(["promtool", "check", "metrics"],
+                              input=metrics.text(), text=True, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert said.returncode == 0, said.stdout
+
+
 def main():
     cards.require()
     with cards.Rack(1) as rack:
@@ -67,10 +132,13 @@ def main():
         front = Front(node.extender.url("publish"))
         argv = node.advertiser.argv
         argv[argv.index("--server") + 1] = front.url
+        metrics = Metrics(free_port())
+        argv += ["--metrics-listen", metrics.url.split("/")[2]]
         node.advertiser.start()
         node.wait_capacity(1)
         try:
             test_usage(t, node, front)
+            test_metrics(t, node, metrics)
         finally:
             node.stop()
     t.finish()
