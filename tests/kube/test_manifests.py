@@ -86,6 +86,20 @@ def differences(a, b):
     return "\n".join(text)
 
 
+def composed(c, name, overlay, components):
+    """An overlay of ours with components of ours, as YAML."""
+    folder = os.path.join(c.folder, name)
+    os.makedirs(folder)
+    with open(os.path.join(folder, "kustomization.yaml"), "w",
+              encoding="utf-8") as file:
+        json.dump({
+            "resources": [os.path.relpath(os.path.join(OVERLAYS, overlay),
+                                          folder)],
+            "components": [os.path.relpath(os.path.join(COMPONENTS, x), folder)
+                           for x in components]}, file)
+    return c.kubectl("kustomize", folder)
+
+
 def doors(t, c, ha, gate):
     """Each door brings what it needs, and nothing for the other one."""
     names = {"biga-place", "biga-extender-gate"}
@@ -101,15 +115,7 @@ def doors(t, c, ha, gate):
             objects(c, ha), {key: obj for key, obj in objects(c, gate).items()
                              if key not in got})
     with t.check("both doors: the gate is for namespaces that are labelled so"):
-        folder = os.path.join(c.folder, "both-doors")
-        os.makedirs(folder)
-        with open(os.path.join(folder, "kustomization.yaml"), "w",
-                  encoding="utf-8") as file:
-            json.dump({"resources": [os.path.relpath(os.path.join(
-                OVERLAYS, "gate"), folder)], "components": [os.path.relpath(
-                    os.path.join(COMPONENTS, "gate-namespaces"), folder)]},
-                file)
-        both = of_gate(c.kubectl("kustomize", folder))
+        both = of_gate(composed(c, "both-doors", "gate", ["gate-namespaces"]))
         selector = {"namespaceSelector": {"matchLabels": {
             "biga.dev/door": "gate"}}}
         for kind in ("Mutating", "Validating"):
@@ -142,23 +148,17 @@ def manifests(t, c):
          "all overlays are there")
 
     with t.check("overlay ha with all components is taken"):
-        both = os.path.join(c.folder, "with-components")
-        os.makedirs(both)
-        parts = [os.path.relpath(x, both) for x in sorted(
-            glob.glob(os.path.join(COMPONENTS, "*")))]
+        parts = sorted(os.listdir(COMPONENTS))
         assert len(parts) >= 2, parts
-        with open(os.path.join(both, "kustomization.yaml"), "w",
-                  encoding="utf-8") as file:
-            json.dump({"resources": [os.path.relpath(
-                os.path.join(OVERLAYS, "ha"), both)],
-                "components": parts}, file)
-        text = c.kubectl("kustomize", both)
+        text = composed(c, "with-components", "ha", parts)
         taken(c, text)
         for word in ("kind: ServiceMonitor", "kind: PrometheusRule",
                      "--card-file=", "--claims"):
             assert word in text, f"no {word}"
 
-    for name, sets in (("ha", ()), ("gate", ('door="gate"',))):
+    overlays["monitoring"] = composed(c, "monitored", "ha", ["monitoring"])
+    for name, sets in (("ha", ()), ("gate", ('door="gate"',)),
+                       ("monitoring", ("monitoring.enabled=true",))):
         with t.check(f"the chart renders what overlay {name} gives"):
             chart = objects(c, rendered(*sets))
             overlay = objects(c, overlays[name])
