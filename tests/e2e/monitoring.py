@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What deploy/ has for Prometheus and Grafana, held against a real Prometheus
-and the extender at $BIGA_SERVER.  TAP lines."""
+"""What deploy/ has for Prometheus and Grafana, held against a real Prometheus,
+the extender at $BIGA_SERVER and an advertiser of its own.  TAP lines."""
 import contextlib
 import json
 import os
 import re
-import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -15,6 +15,9 @@ import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests/kube"))
+from proc import free_port  # noqa: E402
+
 FOLDER = os.path.join(ROOT, "deploy/kustomize/components/monitoring")
 TESTS = os.path.join(ROOT, "tests/e2e/alerts.yaml")
 HANGS = 300
@@ -31,8 +34,15 @@ class Tap:
             print(f"# {line}")
 
 
-def get(url):
-    with urllib.request.urlopen(url, timeout=HANGS) as answer:
+def get(url, pki=None):
+    """pki: as of advertiser()."""
+    context = None
+    if pki:
+        context = ssl.create_default_context(cafile=f"{pki}/ca.crt")
+        context.load_cert_chain(f"{pki}/prometheus.crt",
+                                f"{pki}/prometheus.key")
+    with urllib.request.urlopen(url, timeout=HANGS,
+                                context=context) as answer:
         return answer.read().decode()
 
 
@@ -101,28 +111,70 @@ def named(query):
 
 
 @contextlib.contextmanager
-def prometheus(folder):
-    """One that scrapes the extender each second; its address."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        at = f"127.0.0.1:{s.getsockname()[1]}"
-    host = urllib.parse.urlsplit(SERVER).netloc
-    with open(os.path.join(folder, "prometheus.yml"), "w",
-              encoding="utf-8") as f:
-        f.write("global: {scrape_interval: 1s, evaluation_interval: 1s}\n"
-                "rule_files: [rules.yml]\n"
-                "scrape_configs: [{job_name: biga, static_configs: "
-                f"[{{targets: ['{host}']}}]}}]\n")
-    with open(os.path.join(folder, "log"), "w", encoding="utf-8") as log:
-        process = subprocess.Popen(
-            ["prometheus", f"--config.file={folder}/prometheus.yml",
-             f"--storage.tsdb.path={folder}/data",
-             f"--web.listen-address={at}"], stdout=log, stderr=log)
+def running(argv, log):
+    with open(log, "w", encoding="utf-8") as file:
+        process = subprocess.Popen(argv, stdout=file, stderr=file)
         try:
-            yield f"http://{at}"
+            yield process
         finally:
             process.kill()
             process.wait()
+
+
+def certificates(pki):
+    """Of an advertiser and of Prometheus, as deploy/ makes them."""
+    for args in (("ca", pki), ("server", pki, "advertiser", "--san",
+                               "127.0.0.1"),
+                 ("client", pki, "prometheus", "--cn", "prometheus")):
+        subprocess.run([os.path.join(ROOT, "deploy/certs.sh"), *args],
+                       check=True, stdout=subprocess.DEVNULL)
+
+
+@contextlib.contextmanager
+def advertiser(folder):
+    """One of a described host, with places for pods; where its metrics are,
+    for who has a certificate.  It publishes nothing: that is no publish
+    listener."""
+    at, pki = f"127.0.0.1:{free_port()}", os.path.join(folder, "pki")
+    program = os.path.join(ROOT, os.environ.get("BUILD", "build"),
+                           "biga-advertiser")
+    certificates(pki)
+    with running([program, "--hostfile", "dell-r7525-2bf2", "--interval", "0s",
+                  "--node", "monitored", "--server", SERVER,
+                  "--actuate", os.path.join(folder, "actuator"),
+                  "--host-runtime", f"unix://{folder}/no-runtime.sock",
+                  "--metrics-listen", at,
+                  "--metrics-cert", f"{pki}/advertiser.crt",
+                  "--metrics-key", f"{pki}/advertiser.key",
+                  "--metrics-client-ca", f"{pki}/ca.crt"],
+                 os.path.join(folder, "advertiser.log")) as process:
+        until(lambda: process.poll() is not None or
+              get(f"https://{at}/metrics", pki), "it told its metrics")
+        yield {"at": at, "pki": pki}
+
+
+@contextlib.contextmanager
+def prometheus(folder, hosts):
+    """One that scrapes these each second; its address."""
+    at, jobs = f"127.0.0.1:{free_port()}", []
+    for name, host in hosts.items():
+        job = {"job_name": f"biga-{name}",
+               "static_configs": [{"targets": [host["at"]]}]}
+        if host["pki"]:
+            job |= {"scheme": "https", "tls_config": {
+                "ca_file": f"{host['pki']}/ca.crt",
+                "cert_file": f"{host['pki']}/prometheus.crt",
+                "key_file": f"{host['pki']}/prometheus.key"}}
+        jobs.append(job)
+    with open(os.path.join(folder, "prometheus.yml"), "w",
+              encoding="utf-8") as f:
+        json.dump({"global": {"scrape_interval": "1s",
+                              "evaluation_interval": "1s"},
+                   "rule_files": ["rules.yml"], "scrape_configs": jobs}, f)
+    with running(["prometheus", f"--config.file={folder}/prometheus.yml",
+                  f"--storage.tsdb.path={folder}/data",
+                  f"--web.listen-address={at}"], os.path.join(folder, "log")):
+        yield f"http://{at}"
 
 
 def ask(base, path, **query):
@@ -142,10 +194,10 @@ def until(true, what):
     sys.exit(f"Bail out! hung until {what}")
 
 
-def against_prometheus(tap, folder, known):
-    with prometheus(folder) as base:
-        until(lambda: ask(base, "query", query="up == 1")["result"],
-              "the extender was scraped")
+def against_prometheus(tap, folder, known, hosts):
+    with prometheus(folder, hosts) as base:
+        until(lambda: len(ask(base, "query", query="up == 1")["result"]) ==
+              len(hosts), "all were scraped")
         faults = []
         for title, query in queries():
             faults += [f"{title}: no metric {name}"
@@ -170,11 +222,20 @@ def against_prometheus(tap, folder, known):
                 if r["health"] != "ok"], "each alert is evaluated")
 
 
-def main():
-    tap = Tap()
-    text = get(SERVER + "/metrics")
-    known = known_metrics(text)
-    tap.ok(promtool("check", "metrics", text=text), "promtool check metrics")
+def judge(tap, folder, hosts):
+    known = set()
+    for name, host in hosts.items():
+        text = get(f"http{'s' if host['pki'] else ''}://{host['at']}/metrics",
+                   host["pki"])
+        known |= known_metrics(text)
+        tap.ok(promtool("check", "metrics", text=text),
+               f"promtool check metrics of the {name}")
+        tap.ok([f"no {x}" for x in (f"biga_{name}_build_info",
+                                    "process_cpu_seconds_total",
+                                    "process_resident_memory_bytes",
+                                    "process_open_fds")
+                if x not in known_metrics(text)],
+               f"the {name} tells of its build and its process")
     tap.ok(list(dashboard_faults()), "the dashboard is whole")
     alerts = set(re.findall(r"alert: (\w+)", rules()))
     with open(TESTS, encoding="utf-8") as f:
@@ -183,19 +244,27 @@ def main():
     tap.ok(sorted(set().union(*map(named, re.findall(
         r"expr: (?:>-\n)?((?:.*\n)+?) +(?:for|labels):", rules()))) - known),
         "each metric of an alert is there")
-    with tempfile.TemporaryDirectory() as folder:
-        with open(os.path.join(folder, "rules.yml"), "w",
-                  encoding="utf-8") as f:
-            f.write(rules())
-        with open(TESTS, encoding="utf-8") as f, \
-                open(os.path.join(folder, "tests.yml"), "w",
-                     encoding="utf-8") as to:
-            to.write("rule_files: [rules.yml]\n" + f.read())
-        tap.ok(promtool("check", "rules", f"{folder}/rules.yml"),
-               "promtool check rules")
-        tap.ok(promtool("test", "rules", f"{folder}/tests.yml"),
-               "alerts come when they have to, and not before")
-        against_prometheus(tap, folder, known)
+    with open(os.path.join(folder, "rules.yml"), "w", encoding="utf-8") as f:
+        f.write(rules())
+    with open(TESTS, encoding="utf-8") as f, \
+            open(os.path.join(folder, "tests.yml"), "w",
+                 encoding="utf-8") as to:
+        to.write("rule_files: [rules.yml]\n" + f.read())
+    tap.ok(promtool("check", "rules", f"{folder}/rules.yml"),
+           "promtool check rules")
+    tap.ok(promtool("test", "rules", f"{folder}/tests.yml"),
+           "alerts come when they have to, and not before")
+    against_prometheus(tap, folder, known, hosts)
+
+
+def main():
+    tap = Tap()
+    with tempfile.TemporaryDirectory() as folder, \
+            advertiser(folder) as at:
+        judge(tap, folder, {
+            "extender": {"at": urllib.parse.urlsplit(SERVER).netloc,
+                         "pki": None},
+            "advertiser": at})
 
 
 main()

@@ -3,7 +3,7 @@
 # of a demo.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-for tool in python3 prometheus promtool; do
+for tool in python3 openssl prometheus promtool; do
     command -v $tool >/dev/null ||
         { echo "there is no $tool: scripts/setup --ci"; exit 77; }
 done
