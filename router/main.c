@@ -13,6 +13,7 @@
 #include "lib/io/footprint.h"
 #include "lib/io/log.h"
 #include "lib/io/metrics.h"
+#include "lib/io/process_metrics.h"
 #include "lib/io/thread_name.h"
 #include "router/remotes.h"
 #include "router/serve/serve.h"
@@ -158,7 +159,10 @@ static void raise_files(void)
 
 static void on_metrics(struct httpd_request *rq, void *ctx)
 {
-    serve_write_metrics(ctx, httpd_reply(rq));
+    struct str *out = httpd_reply(rq);
+    serve_write_metrics(ctx, out);
+    process_metrics_build("biga_cri_build_info", out);
+    process_metrics_write(out);
     httpd_content_type(rq, METRICS_CONTENT_TYPE);
 }
 

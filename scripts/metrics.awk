@@ -1,9 +1,12 @@
 # Metrics that documents and alerts name are those of the program, with its
-# labels: awk -f scripts/metrics.awk SOURCE… TEXT…; sources end in .c.
+# labels, and docs/metrics.md has all of them:
+# awk -f scripts/metrics.awk SOURCE… TEXT…; sources end in .c.
 function bad(text) {
     printf "%s:%d: %s\n", FILENAME, FNR, text
     failed = 1
 }
+
+BEGIN { any["instance"] = any["job"] = 1 } # Prometheus' own
 
 FNR == 1 { family = "" }
 
@@ -36,6 +39,8 @@ FILENAME ~ /\.c$/ {
         }
         n_named++
         family = known[name] == 1 ? name : known[name]
+        if (FILENAME == "docs/metrics.md")
+            told[family] = 1
         if (!match(line, /^\{[^}]*\}/))
             continue
         n = split(substr(line, 2, RLENGTH - 2), list, ",")
@@ -54,6 +59,9 @@ FILENAME ~ /\.c$/ {
 }
 
 END {
+    for (family in known)
+        if (known[family] == 1 && !(family in told))
+            bad("docs/metrics.md does not tell of " family)
     if (n_named == 0)
         bad("the texts name no metric")
     exit failed

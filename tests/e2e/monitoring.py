@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What deploy/ has for Prometheus and Grafana, held against a real Prometheus,
-the extender at $BIGA_SERVER and an advertiser of its own.  TAP lines."""
+the extender at $BIGA_SERVER, and an advertiser and a biga-cri of its own.  TAP
+lines."""
 import contextlib
 import json
 import os
@@ -121,6 +122,26 @@ def running(argv, log):
             process.wait()
 
 
+def program(name):
+    return os.path.join(ROOT, os.environ.get("BUILD", "build"), name)
+
+
+@contextlib.contextmanager
+def router(folder):
+    """A biga-cri whose home is not there yet."""
+    at, state = f"127.0.0.1:{free_port()}", os.path.join(folder, "cri")
+    os.mkdir(state, 0o700)
+    with running([program("biga-cri"), "--node", "monitored",
+                  "--listen", f"unix://{state}/cri.sock",
+                  "--home", f"unix://{folder}/no-home.sock",
+                  "--state", state, "--kubelet-dir", f"{state}/kubelet",
+                  "--pod-logs", f"{state}/logs", "--metrics-listen", at],
+                 os.path.join(folder, "cri.log")) as process:
+        until(lambda: process.poll() is not None or
+              get(f"http://{at}/metrics"), "biga-cri told its metrics")
+        yield {"at": at, "pki": None}
+
+
 def certificates(pki):
     """Of an advertiser and of Prometheus, as deploy/ makes them."""
     for args in (("ca", pki), ("server", pki, "advertiser", "--san",
@@ -136,11 +157,10 @@ def advertiser(folder):
     for who has a certificate.  It publishes nothing: that is no publish
     listener."""
     at, pki = f"127.0.0.1:{free_port()}", os.path.join(folder, "pki")
-    program = os.path.join(ROOT, os.environ.get("BUILD", "build"),
-                           "biga-advertiser")
     certificates(pki)
-    with running([program, "--hostfile", "dell-r7525-2bf2", "--interval", "0s",
-                  "--node", "monitored", "--server", SERVER,
+    with running([program("biga-advertiser"), "--node", "monitored",
+                  "--hostfile", "dell-r7525-2bf2", "--interval", "0s",
+                  "--server", SERVER,
                   "--actuate", os.path.join(folder, "actuator"),
                   "--host-runtime", f"unix://{folder}/no-runtime.sock",
                   "--metrics-listen", at,
@@ -260,11 +280,11 @@ def judge(tap, folder, hosts):
 def main():
     tap = Tap()
     with tempfile.TemporaryDirectory() as folder, \
-            advertiser(folder) as at:
+            advertiser(folder) as node, router(folder) as cri:
         judge(tap, folder, {
             "extender": {"at": urllib.parse.urlsplit(SERVER).netloc,
                          "pki": None},
-            "advertiser": at})
+            "advertiser": node, "cri": cri})
 
 
 main()
