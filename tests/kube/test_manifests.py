@@ -70,6 +70,7 @@ def define_others(c):
     crds.define(
         c,
         ("monitoring.coreos.com", "v1", "ServiceMonitor", "servicemonitors"),
+        ("monitoring.coreos.com", "v1", "PodMonitor", "podmonitors"),
         ("monitoring.coreos.com", "v1", "PrometheusRule", "prometheusrules"),
         ("kubeflow.org", "v2beta1", "MPIJob", "mpijobs"),
         ("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets"))
@@ -153,7 +154,8 @@ def manifests(t, c):
         text = composed(c, "with-components", "ha", parts)
         taken(c, text)
         for word in ("kind: ServiceMonitor", "kind: PrometheusRule",
-                     "--card-file=", "--claims"):
+                     "kind: PodMonitor", "--card-file=", "--claims",
+                     "--metrics-client-ca="):
             assert word in text, f"no {word}"
 
     overlays["monitoring"] = composed(c, "monitored", "ha", ["monitoring"])
