@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """What is told of jobs of a cluster: pending at either door with what is in
-the way, planned, running, ended, and for a while when they are gone.
+the way, planned, running, ended, and for a while when they are gone; and what
+metrics tell of those that wait.
 """
+import re
 import sys
 
 sys.dont_write_bytecode = True
@@ -60,6 +62,25 @@ class Told:
                             missing_ok=True, gracePeriodSeconds=0)
         self.job("ring", state="Succeeded", deleted=True)
 
+    def metric(self, name, *labels):
+        """The sum of those with these labels, such as 'reason="Gated"'."""
+        text = self.read.call("GET", "/metrics")
+        return sum(float(value) for found, value in re.findall(
+            rf"^{name}({{.*}}|) (\S+)$", text, re.M)
+            if all(label in found for label in labels))
+
+    def counted(self, n_pods, word):
+        """Until those that wait are one job of so many pods, for that."""
+        reason = f'reason="{word}"'
+
+        def so():
+            pods, jobs_ = "biga_pending_pods", "biga_pending_jobs"
+            assert self.metric(pods) == n_pods, self.metric(pods)
+            assert self.metric(pods, reason) == n_pods, word
+            assert self.metric(jobs_) == self.metric(jobs_, reason) == 1, word
+            return self.metric(jobs_ + "_oldest_seconds", reason) > 0
+        wait_for(f"{n_pods} pods are counted as {word}", so)
+
     def pending(self, name, n, reason):
         """Until that many of its pods are pending, each with what refuses
         it."""
@@ -77,7 +98,7 @@ class Told:
         wait_for(f"{n} pods of {name} are pending", so)
 
 
-def door(t, name, lab, pods_of):
+def door(t, name, lab, pods_of, word):
     with pool.cluster() as c:
         t.on_failure = c.log_ends
         with t.check(f"{name}: a job without room is told as pending"):
@@ -92,17 +113,24 @@ def door(t, name, lab, pods_of):
             return
         with t.check(f"{name}: so are its pods, with what refuses them"):
             told.pending("large", 2 * LARGE, "job-room")
+        with t.check(f"{name}: metrics count them, and that none was planned"):
+            told.counted(2 * LARGE, word)
+            assert told.metric("biga_plans_refused_total", 'reason="room"') > 0
+            assert told.metric("biga_bind_wait_seconds_count") == 0
         with t.check(f"{name}: a job is planned, runs, ends and is gone"):
             pods = pods_of("ring", 2)
             fleet.add_pods(c.api, pods)
             told.live(pods)
+            for role in ("host", "xpu"):
+                assert told.metric("biga_bind_wait_seconds_count",
+                                   f'role="{role}"') == 2, role
 
 
 def main():
     t = Checks()
-    door(t, "asked by kube-scheduler", Lab, jobs.pairs)
+    door(t, "asked by kube-scheduler", Lab, jobs.pairs, "NoPlace")
     door(t, "at the gate", gates.Lab, lambda job, size: [
-        gates.by_gate(p) for p in jobs.pairs(job, size)])
+        gates.by_gate(p) for p in jobs.pairs(job, size)], "Gated")
     t.finish()
 
 
