@@ -9,8 +9,7 @@
 
 /* Append them, as `biga jobs` and the page of what is pending tell them; `now_s`
  * is wall time.  Reasons are words of a fixed table, and so are ages, whatever
- * pods there are.  Walks over all pods twice; what their source locks is never
- * held for longer than it takes to copy a reference to each. */
+ * pods there are.  Walks over all pods twice, mostly without a lock. */
 void pending_gauges_write(const struct pod_source *source, struct snapshot *s,
                           int64_t now_s, struct str *out);
 
