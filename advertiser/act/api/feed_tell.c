@@ -118,7 +118,7 @@ static int tell_parts(struct feed *f, bool all, const struct node_reports *told,
             r = part_post(f, &part, places, false, err);
     }
     for (size_t i = 0; i < n && r == 0; i++) {
-        struct usage_now used = {0};
+        struct usage_now used;
         bool known = usage_find(f->config.usage, pods[i].place, pods[i].uid,
                                 &used);
         if (strcmp(pods[i].owner, FEED_OWNER) != 0 ||
@@ -154,7 +154,8 @@ static int tell(struct feed *f, struct node_reports *told,
     uint64_t version = actuator_version(f->a);
     uint64_t used = usage_version(f->config.usage);
     add_places(f, &places);
-    bool places_new = news->resend ||
+    /* what they use is told again although it is the same */
+    bool places_new = news->resend || used != told->used ||
                       strcmp(str_text(&places), str_text(&told->places)) != 0;
     if (news->refusals_new || news->resend)
         take_refusals(f, told);

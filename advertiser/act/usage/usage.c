@@ -15,7 +15,7 @@
 struct used_place {
     char name[ACT_NAME_MAX + 1]; /* never changes */
     struct connection c;
-    int64_t due_ms;
+    int64_t due_ms, answered_ms;
     bool complained;
     struct usage_book book; /* under the lock */
 };
@@ -34,15 +34,21 @@ struct usage {
 
 /* --- a look ---------------------------------------------------------------- */
 
-/* NULL: there is no room for one more. */
-static struct used_place *place_for(struct usage *u, const char *name)
+static struct used_place *find_place(struct usage *u, const char *name)
 {
     for (size_t i = 0; i < u->n_places; i++)
         if (strcmp(u->places[i]->name, name) == 0)
             return u->places[i];
-    if (u->n_places == ARRAY_LEN(u->places))
-        return NULL;
-    struct used_place *p = xcalloc(1, sizeof *p);
+    return NULL;
+}
+
+/* NULL: there is no room for one more. */
+static struct used_place *place_for(struct usage *u, const char *name)
+{
+    struct used_place *p = find_place(u, name);
+    if (p || u->n_places == ARRAY_LEN(u->places))
+        return p;
+    p = xcalloc(1, sizeof *p);
     (void)snprintf(p->name, sizeof p->name, "%s", name);
     hold_lock(&u->lock);
     u->places[u->n_places++] = p;
@@ -78,6 +84,22 @@ static void complain(struct used_place *p, const struct error *err)
     p->complained = true;
 }
 
+static struct usage_time time_now(void)
+{
+    return (struct usage_time){.ms = clock_ms(), .wall_s = clock_wall_s()};
+}
+
+/* A moment without an answer is none. */
+static bool lose(struct usage *u, struct used_place *p)
+{
+    if (clock_ms() - p->answered_ms < u->config.old_ms)
+        return false;
+    hold_lock(&u->lock);
+    bool changed = usage_book_lose(&p->book, time_now(), u->version);
+    u->version += changed;
+    return changed;
+}
+
 static bool look_at(struct usage *u, struct used_place *p)
 {
     struct cri_usages now = {0};
@@ -92,8 +114,9 @@ static bool look_at(struct usage *u, struct used_place *p)
         return false;
     }
     p->complained = false;
+    p->answered_ms = clock_ms();
     pthread_mutex_lock(&u->lock);
-    bool changed = usage_book_take(&p->book, &now, clock_wall_s(), u->version);
+    bool changed = usage_book_take(&p->book, &now, time_now(), u->version);
     u->version += changed;
     pthread_mutex_unlock(&u->lock);
     cri_usages_fini(&now);
@@ -113,12 +136,14 @@ static bool look(struct usage *u)
     size_t n = actuator_places(u->a, list);
     bool changed = false;
     for (size_t i = 0; i < n && !is_stopping(u); i++) {
-        struct used_place *p = list[i].health == ACT_READY ||
-                                       list[i].health == ACT_DRAINED
-                                   ? place_for(u, list[i].name)
-                                   : NULL;
-        if (p && list[i].endpoint[0] && clock_ms() >= p->due_ms)
+        bool asked = list[i].endpoint[0] && (list[i].health == ACT_READY ||
+                                             list[i].health == ACT_DRAINED);
+        struct used_place *p = asked ? place_for(u, list[i].name)
+                                     : find_place(u, list[i].name);
+        if (p && asked && clock_ms() >= p->due_ms)
             changed |= look_at(u, p);
+        if (p)
+            changed |= lose(u, p);
     }
     return changed;
 }
@@ -159,6 +184,7 @@ int usage_start(struct actuator *a, const struct usage_config *config,
     u->config = *config;
     u->config.look_ms = config->look_ms ? config->look_ms : USAGE_MS;
     u->config.after_ms = config->after_ms ? config->after_ms : USAGE_AFTER_MS;
+    u->config.old_ms = config->old_ms ? config->old_ms : USAGE_OLD_MS;
     u->a = a;
     (void)pthread_mutex_init(&u->lock, NULL);
     clock_wait_init(&u->wake);
@@ -188,6 +214,7 @@ void usage_stop(struct usage *u)
 bool usage_find(struct usage *u, const char *place, const char *uid,
                 struct usage_now *ret_now)
 {
+    *ret_now = (struct usage_now){.known = false};
     if (!u)
         return false;
     hold_lock(&u->lock);
@@ -197,10 +224,9 @@ bool usage_find(struct usage *u, const char *place, const char *uid,
             continue;
         const struct usage_now *now = uid ? usage_book_find(b, uid)
                                           : &b->all.shown;
-        if (!now || !now->version)
-            return false;
-        *ret_now = *now;
-        return true;
+        if (now)
+            *ret_now = *now;
+        return ret_now->known;
     }
     return false;
 }

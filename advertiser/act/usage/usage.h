@@ -11,10 +11,12 @@ enum {
     USAGE_MS = 10000,       /* from one look to the next */
     USAGE_CALL_MS = 1500,   /* for a runtime's answer */
     USAGE_AFTER_MS = 60000, /* until one is asked again that did not give any */
+    USAGE_OLD_MS = 30000,   /* without an answer: what it said is not told any
+                             * more */
 };
 
 struct usage_config {
-    int64_t look_ms, after_ms;  /* 0: as above (tests) */
+    int64_t look_ms, after_ms, old_ms; /* 0: as above (tests) */
     void (*changed)(void *ctx); /* there is something to tell; that thread */
     void *ctx;
 };
@@ -25,10 +27,11 @@ int usage_start(struct actuator *a, const struct usage_config *config,
 void usage_stop(struct usage *u);
 
 /* What is shown of a pod, or of a place when `uid` is NULL; false: it is not
- * known.  Any thread; `u` NULL: nothing is. */
+ * known, and `ret_now` has the version since when, 0 when it never was.  Any
+ * thread; `u` NULL: nothing is. */
 bool usage_find(struct usage *u, const char *place, const char *uid,
                 struct usage_now *ret_now);
-/* Grows with what is shown. */
+/* Grows with what is to be told. */
 uint64_t usage_version(struct usage *u);
 
 #endif

@@ -115,22 +115,43 @@ static bool differs(uint64_t a, uint64_t b, uint64_t least)
     return by >= least && by >= more / TENTH;
 }
 
-/* True when it is told from now on. */
-static bool show(struct usage_pod *p, int64_t now_s, uint64_t version)
+static bool is_new(const struct usage_now *shown, uint64_t millicores,
+                   uint64_t mib)
+{
+    return !shown->known ||
+           differs(shown->cpu_millicores, millicores, USAGE_CORES_LEAST) ||
+           differs(shown->memory_mib, mib, USAGE_MEMORY_LEAST);
+}
+
+/* True when it is to be told. */
+static bool show(struct usage_pod *p, struct usage_time time, uint64_t version)
 {
     struct usage_now *s = &p->shown;
     uint64_t mib = (p->memory + MIB / 2) / MIB;
-    if (!p->known ||
-        (s->version &&
-         !differs(s->cpu_millicores, p->cpu_millicores, USAGE_CORES_LEAST) &&
-         !differs(s->memory_mib, mib, USAGE_MEMORY_LEAST)))
+    if (!p->known)
         return false;
-    *s = (struct usage_now){p->cpu_millicores, mib, now_s, version};
+    if (is_new(s, p->cpu_millicores, mib))
+        *s = (struct usage_now){.cpu_millicores = p->cpu_millicores,
+                                .memory_mib = mib,
+                                .at_s = time.wall_s,
+                                .known = true};
+    else if (time.ms - s->told_ms < USAGE_AGAIN_MS)
+        return false;
+    s->told_ms = time.ms;
+    s->version = version;
+    return true;
+}
+
+static bool hide(struct usage_pod *p, struct usage_time time, uint64_t version)
+{
+    if (!p->shown.known)
+        return false;
+    p->shown = (struct usage_now){.told_ms = time.ms, .version = version};
     return true;
 }
 
 bool usage_book_take(struct usage_book *b, const struct cri_usages *now,
-                     int64_t now_s, uint64_t version)
+                     struct usage_time time, uint64_t version)
 {
     size_t n = 0;
     begin(&b->all);
@@ -148,14 +169,24 @@ bool usage_book_take(struct usage_book *b, const struct cri_usages *now,
             add(pod_of(b, uid), u, known, millicores);
     }
     keep_samples(b, now);
-    bool changed = show(&b->all, now_s, version + 1);
+    bool changed = show(&b->all, time, version + 1);
     for (size_t i = 0; i < b->n_pods; i++) {
         if (!b->pods[i].seen)
             continue; /* it is gone */
-        changed |= show(&b->pods[i], now_s, version + 1);
+        changed |= show(&b->pods[i], time, version + 1);
         b->pods[n++] = b->pods[i];
     }
     b->n_pods = n;
+    return changed;
+}
+
+/* The samples stay: what was used meanwhile is known in the end. */
+bool usage_book_lose(struct usage_book *b, struct usage_time time,
+                     uint64_t version)
+{
+    bool changed = hide(&b->all, time, version + 1);
+    for (size_t i = 0; i < b->n_pods; i++)
+        changed |= hide(&b->pods[i], time, version + 1);
     return changed;
 }
 

@@ -3,7 +3,7 @@
  *
  * Cores are known from the second look at a container on.  What is shown
  * changes only when it differs noticeably: by a tenth, and by more than a
- * little. */
+ * little.  It is told again when it stays, for whoever is told forgets. */
 #ifndef BIGA_ADVERTISER_ACT_USAGE_USAGE_BOOK_H
 #define BIGA_ADVERTISER_ACT_USAGE_USAGE_BOOK_H
 
@@ -17,12 +17,16 @@
 enum {
     USAGE_CORES_LEAST = 50,  /* millicores, and */
     USAGE_MEMORY_LEAST = 16, /* MiB, by which it must differ to be told */
+    USAGE_AGAIN_MS = 30000,  /* what stays is told again: an extender forgets it
+                              * after a minute */
 };
 
 struct usage_now {
     uint64_t cpu_millicores, memory_mib;
     int64_t at_s;     /* since 1970: when it became that */
-    uint64_t version; /* of the book then; 0: it is not known */
+    int64_t told_ms;  /* by the monotonic clock: of its version */
+    uint64_t version; /* of the book when it was to be told last; 0: never */
+    bool known;
 };
 
 struct usage_pod {
@@ -48,11 +52,18 @@ struct usage_book {
 };
 void usage_book_fini(struct usage_book *b); /* of zeros: nothing */
 
-/* A look at it.  What is shown since has a version above `version`; true when
- * something has, or does not any more. */
+struct usage_time {
+    int64_t ms;     /* monotonic */
+    int64_t wall_s; /* since 1970 */
+};
+/* A look at it.  What is to be told since has a version above `version`; true
+ * when something is. */
 bool usage_book_take(struct usage_book *b, const struct cri_usages *now,
-                     int64_t now_s, uint64_t version);
-/* NULL: it is not known. */
+                     struct usage_time time, uint64_t version);
+/* It does not answer: nothing is known until the next look.  The same. */
+bool usage_book_lose(struct usage_book *b, struct usage_time time,
+                     uint64_t version);
+/* NULL: it never was known. */
 const struct usage_now *usage_book_find(const struct usage_book *b,
                                         const char *uid);
 

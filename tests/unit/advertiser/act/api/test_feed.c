@@ -10,6 +10,27 @@
 #include "lib/http/httpd.h"
 #include "tests/lib/card/fakeactuator.inc"
 
+/* --- usage ----------------------------------------------------------------- */
+
+/* Of the card, and of no pod. */
+static _Atomic uint64_t used_version;
+
+bool usage_find(struct usage *u, const char *place, const char *uid,
+                struct usage_now *ret_now)
+{
+    (void)u;
+    *ret_now = (struct usage_now){
+        .cpu_millicores = 250, .memory_mib = 7, .version = used_version};
+    ret_now->known = used_version && !uid && strcmp(place, "host") != 0;
+    return ret_now->known;
+}
+
+uint64_t usage_version(struct usage *u)
+{
+    (void)u;
+    return used_version;
+}
+
 /* --- the extender --------------------------------------------------------- */
 
 static struct {
@@ -649,6 +670,20 @@ Test(feed, health_is_told_and_others_pods_are_not)
     until_asked_over(asked);
     cr_expect(!told("foreign"));
     cr_expect(!is_stopping("foreign"));
+}
+
+Test(feed, what_is_used_is_told_again_although_it_is_the_same)
+{
+    static const char uses[] = "\"usage\":{\"cpuMillicores\":250";
+    start_feed();
+    UNTIL(told, "\"places\"");
+    cr_expect_not(told(uses));
+    for (uint64_t version = 1; version < 4; version++) {
+        forget_told();
+        used_version = version;
+        feed_poke(ext.feed);
+        UNTIL(told, uses);
+    }
 }
 
 Test(feed, many_changes_are_few_posts)

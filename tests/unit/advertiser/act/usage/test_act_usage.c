@@ -40,7 +40,7 @@ static void until_looked(size_t card)
 static void begin(void)
 {
     const struct usage_config config = {
-        .look_ms = 1, .after_ms = 1, .changed = on_changed};
+        .look_ms = 1, .after_ms = 1, .old_ms = 1, .changed = on_changed};
     struct error err;
     cr_assert_eq(sem_init(&told, 0, 0), 0);
     actrig_init(&r, 2);
@@ -78,12 +78,13 @@ Test(act_usage, of_pods_and_places_is_told)
     use(0, 20, 15, 300);
     until_used("x", 1500, 300);
     until_used(NULL, 1500, 300);
-    cr_assert(usage_find(usage, "card-0", "x", &now));
-    cr_expect(now.version > 0 && now.version <= usage_version(usage));
-    cr_expect(now.at_s <= clock_wall_s() && now.at_s > clock_wall_s() - 600);
     cr_expect_not(usage_find(usage, "card-0", "y", &now));
     cr_expect_not(usage_find(usage, "card-9", NULL, &now));
     cr_expect_not(usage_find(NULL, "card-0", "x", &now));
+    cr_expect_eq(now.version, 0);
+    cr_assert(usage_find(usage, "card-0", "x", &now));
+    cr_expect(now.version > 0 && now.version <= usage_version(usage));
+    cr_expect(now.at_s <= clock_wall_s() && now.at_s > clock_wall_s() - 600);
     now.at_s = 0;
     cr_assert_eq(actuator_find(r.a, "lab", "x", &pod), 0);
     status_json_pod_report(&pod, &now, &out);
@@ -101,6 +102,22 @@ Test(act_usage, of_a_card_that_hangs_keeps_nobody_waiting)
     use(0, 30, 15, 300);
     until_used("x", 0, 300);
     cardserver_freeze(r.cards[1], false);
+}
+
+Test(act_usage, of_a_card_that_does_not_answer_is_not_known)
+{
+    struct usage_now now;
+    use(0, 20, 15, 300);
+    until_used("x", 1500, 300);
+    uint64_t before = usage_version(usage);
+    cardserver_freeze(r.cards[0], true);
+    while (usage_find(usage, "card-0", "x", &now) ||
+           usage_find(usage, "card-0", NULL, &now))
+        (void)sem_wait(&told);
+    cr_expect(now.version > before && now.version <= usage_version(usage));
+    cardserver_freeze(r.cards[0], false);
+    use(0, 30, 30, 300);
+    until_used("x", 1500, 300);
 }
 
 Test(act_usage, that_a_runtime_does_not_tell_is_asked_again_later)

@@ -38,7 +38,8 @@ static bool look(int64_t at_s, const struct used *list, size_t n)
         u->memory = list[i].mib * MIB;
     }
     const struct cri_usages all = {usages, n};
-    bool changed = usage_book_take(&book, &all, 1000 + at_s, version);
+    const struct usage_time time = {.ms = at_s * 1000, .wall_s = 1000 + at_s};
+    bool changed = usage_book_take(&book, &all, time, version);
     version += changed;
     return changed;
 }
@@ -91,6 +92,38 @@ Test(usage_book, shows_what_differs_noticeably)
     cr_expect(LOOK(60, {"a", "x", 43300, 300})); /* none any more */
     expect("x", 0, 300);
     cr_expect_not(LOOK(70, {"a", "x", 43700, 300})); /* 0.04 is none */
+}
+
+Test(usage_book, tells_again_what_stays)
+{
+    (void)LOOK(10, {"a", "x", 0, 200});
+    cr_expect(LOOK(20, {"a", "x", 10000, 200})); /* one core */
+    cr_expect_not(LOOK(30, {"a", "x", 20000, 200}));
+    cr_expect_not(LOOK(40, {"a", "x", 30000, 200}));
+    cr_expect(LOOK(50, {"a", "x", 40500, 200}));
+    expect("x", 1000, 200);
+    cr_expect_eq(usage_book_find(&book, "x")->version, version);
+    cr_expect_eq(book.all.shown.version, version);
+    cr_expect_eq(usage_book_find(&book, "x")->at_s, 1020, "since then");
+    cr_expect_not(LOOK(60, {"a", "x", 50000, 200}));
+    cr_expect(LOOK(80, {"a", "x", 70000, 200}));
+}
+
+Test(usage_book, of_a_runtime_without_answer_nothing_is_known)
+{
+    const struct usage_time then = {.ms = 25000, .wall_s = 1025};
+    (void)LOOK(10, {"a", "x", 0, 200});
+    cr_expect_not(usage_book_lose(&book, then, version), "nothing was known");
+    cr_expect(LOOK(20, {"a", "x", 10000, 200}));
+    cr_expect(usage_book_lose(&book, then, version++));
+    cr_expect_not(usage_book_find(&book, "x")->known);
+    cr_expect_eq(usage_book_find(&book, "x")->version, version);
+    cr_expect_not(book.all.shown.known);
+    cr_expect_eq(book.all.shown.version, version);
+    cr_expect_not(usage_book_lose(&book, then, version));
+    cr_expect(LOOK(40, {"a", "x", 30000, 200})); /* the same as before */
+    expect("x", 1000, 200);
+    cr_expect_eq(usage_book_find(&book, "x")->at_s, 1040);
 }
 
 Test(usage_book, a_runtime_without_containers_uses_nothing)
