@@ -184,7 +184,8 @@ void on_usage(struct httpd_request *rq, void *ctx)
         httpd_fail(rq, 404, "node \"%.253s\" has not published a slice", only);
         return;
     }
-    if (query_has_version(rq, app, s->number, used_book_version(app->used)))
+    if (query_has_version(rq, app, s->number,
+                          used_book_version(app->used, l.now_ms)))
         return;
     l.snapshot = s;
     page_begin(&l.page, rq, limit, NULL, "snapshot", s->number);

@@ -105,6 +105,15 @@ static void on_pods(struct httpd_request *rq, void *ctx)
 
 /* --- status ------------------------------------------------------------- */
 
+/* Of a node that is not in the fleet nothing is kept: it tells again. */
+static void note_used(const struct app *app, const char *node,
+                      const struct node_report *report)
+{
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    if (app->used && snapshot_find(s, node, strlen(node)) != NODE_NONE)
+        used_book_put(app->used, node, report, clock_ms());
+}
+
 static void on_status(struct httpd_request *rq, void *ctx)
 {
     static const char *const no_params[] = {NULL};
@@ -120,8 +129,7 @@ static void on_status(struct httpd_request *rq, void *ctx)
         httpd_fail(rq, httpd_unread(&err), "%s", err.text);
         return;
     }
-    if (app->used)
-        used_book_put(app->used, node, report, clock_ms());
+    note_used(app, node, report);
     embedded_heard(embedded(app), node, report);
     httpd_status(rq, 204);
 }

@@ -1,8 +1,10 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "extender/achieved/used_book.h"
 #include "extender/serve/app.h"
 #include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "tests/lib/http/rawclient.h"
 #include "tests/lib/sim/simapp.h"
 
@@ -21,10 +23,15 @@ static void stop(void)
 
 TestSuite(usage, .init = start, .fini = stop);
 
+static int get_as(const char *target, const char *headers)
+{
+    return raw_call(server_port(simapp_server, SERVER_READ), "GET", target,
+                    headers, NULL, &reply);
+}
+
 static int get(const char *target)
 {
-    return raw_call(server_port(simapp_server, SERVER_READ), "GET", target, "",
-                    NULL, &reply);
+    return get_as(target, "");
 }
 
 static void tell(const char *json)
@@ -57,6 +64,37 @@ Test(usage, is_null_until_it_is_told)
     cr_assert_eq(get("/v1/usage?node=node000"), 200);
     expect_body("\"used\":{\"cpuMillicores\":2500,\"memoryMiB\":11}");
     expect_body("\"used\":{\"cpuMillicores\":70,\"memoryMiB\":12}");
+}
+
+Test(usage, of_a_node_that_is_not_in_the_fleet_is_not_kept)
+{
+    struct used used;
+    struct app *app = server_app(simapp_server);
+    static const char report[] =
+        "{\"pods\":[],\"places\":[{\"name\":\"host\",\"health\":\"ready\","
+        "\"usage\":{\"cpuMillicores\":2500,\"memoryMib\":11}}]}";
+    cr_assert_eq(raw_call(server_port(simapp_server, SERVER_PUBLISH), "POST",
+                          "/v1/nodes/nowhere/status",
+                          "Content-Type: application/json\r\n", report, &reply),
+                 204, "%s", str_text(&reply.body));
+    tell(report);
+    cr_expect_not(
+        used_book_place(app->used, "nowhere", "host", clock_ms(), &used));
+    cr_expect(used_book_place(app->used, "node000", "host", clock_ms(), &used));
+}
+
+Test(usage, is_had_until_something_differs)
+{
+    char etag[96], have[128];
+    tell("{\"pods\":[],\"places\":[{\"name\":\"host\",\"health\":\"ready\","
+         "\"usage\":{\"cpuMillicores\":2500,\"memoryMib\":11}}]}");
+    cr_assert_eq(get("/v1/usage"), 200);
+    (void)raw_header(&reply, "ETag", etag, sizeof etag);
+    (void)snprintf(have, sizeof have, "If-None-Match: %s\r\n", etag);
+    cr_expect_eq(get_as("/v1/usage", have), 304);
+    clock_set_fake(clock_ms() + USED_BOOK_OLD_MS + 2);
+    cr_expect_eq(get_as("/v1/usage", have), 200);
+    clock_set_fake(-1);
 }
 
 Test(usage, of_a_pod_is_beside_what_it_was_given)
