@@ -142,6 +142,8 @@ static void offer_columns(struct completing *x)
 {
     const struct verb_about *a = verb_about(x->verb ? x->verb->name : "");
     const struct listing *l = a->lists[0];
+    if (x->verb && x->n_args > 0 && strcmp(x->verb->name, "top") == 0)
+        l = top_listing(x->args[0]);
     for (size_t i = 0; l && i < l->n_columns; i++)
         offer_n(x, l->columns[i].title, strcspn(l->columns[i].title, "("),
                 l->columns[i].means);
@@ -216,6 +218,8 @@ static void offer_argument(struct completing *x, const char *takes)
         offer_verbs(x);
     else if (strcmp(takes, "shell") == 0)
         offer_each(x, "bash zsh fish", ' ');
+    else if (strcmp(takes, "top-kind") == 0)
+        offer_each(x, "nodes cards pods", ' ');
     else if (strcmp(takes, "card-command") == 0)
         offer_card_commands(x);
     else if (strcmp(takes, "deletable") == 0)

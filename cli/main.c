@@ -81,7 +81,8 @@ static int run_again(struct cli *c, void *ctx)
 static int watch(struct cli *c, struct running *r)
 {
     c->seen = listing_seen_create();
-    int rc = watch_run(c, run_again, r);
+    bool untold = strcmp(r->verb->name, VERB_UNTOLD) == 0;
+    int rc = watch_run(c, run_again, r, untold);
     listing_seen_destroy(steal(&c->seen));
     free(r->last);
     return rc;

@@ -36,7 +36,7 @@ const struct verb verbs[] = {
      NAMED_FIRST},
     {"top", "[nodes|cards|pods] [NODE]",
      "cores and memory: used of what was given", 0, 2, verb_top,
-     VERB_ASK VERB_FORM, NAMED_NONE},
+     VERB_ASK VERB_LIST_NAMED, NAMED_NONE},
     {"policy", "", "what namespaces use of their quotas, and services' shares",
      0, 0, verb_policy, VERB_ASK VERB_WATCH " check", NAMED_NONE},
     {"cluster", "", "which replica binds, and how it follows the API server", 0,

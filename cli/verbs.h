@@ -52,6 +52,9 @@ const struct verb_about *verb_about(const char *name);
 /* The one that does what -w says itself. */
 #define VERB_WATCHES "events"
 
+/* The one that shows what no change tells of. */
+#define VERB_UNTOLD "top"
+
 /* The one whose arguments behind its first are another program's. */
 #define VERB_PASSES_ON "rsh"
 

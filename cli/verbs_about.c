@@ -39,9 +39,11 @@ const struct verb_about verbs_about[] = {
      .group = GROUP_LOOK,
      .brief = "cores and memory: used of what was given",
      .kind = "",
-     .takes = "",
+     .takes = "top-kind node",
+     .lists = {&top_nodes_listing, &top_cards_listing, &top_pods_listing},
      .examples = "biga top cards host1\n"
-                 "biga top pods",
+                 "biga top pods -n lab --sort-by cores   # the busiest last\n"
+                 "biga top nodes -w                      # as it changes",
      .see = "nodes ps"},
     {.name = "topo",
      .group = GROUP_LOOK,

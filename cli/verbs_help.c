@@ -74,6 +74,8 @@ void verb_describe_columns(const struct listing *l, struct str *out)
             xasprintf("%s%s", column->means,
                       column->flags & LISTING_WIDE ? " (-o wide)" : "");
         str_addf(out, "  %-*s", COLUMN_INDENT - 2, column->title);
+        if (strlen(column->title) > COLUMN_INDENT - 4)
+            str_addf(out, "\n%*s", COLUMN_INDENT, "");
         text_wrap(means, COLUMN_INDENT, COLUMN_INDENT, WIDTH, out);
         str_add_c(out, '\n');
     }

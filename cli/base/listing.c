@@ -138,6 +138,8 @@ static bool keys_of_path(struct row *rows, size_t n, const char *path)
     for (size_t i = 0; i < n; i++) {
         rows[i].value = json_path_find(rows[i].each, path);
         any = any || rows[i].value;
+        if (cJSON_IsNull(rows[i].value))
+            rows[i].value = NULL; /* as what is not there */
     }
     return any || n == 0; /* of none all is had */
 }
@@ -277,15 +279,21 @@ int listing_show(struct cli *c, cJSON *answer, const struct listing *l)
     return 0;
 }
 
+int listing_check(struct cli *c, const struct listing *l)
+{
+    cleanup_with(json) cJSON *none = cJSON_CreateArray();
+    return arrange(c, none, l);
+}
+
 int listing_get(struct cli *c, const char *path, const struct listing *l)
 {
     const bool json = c->set.json;
     const bool chosen = *given(c->set.selector) || *given(c->set.sort_by);
-    cleanup_with(json) cJSON *answer = NULL, *none = cJSON_CreateArray();
+    cleanup_with(json) cJSON *answer = NULL;
     if (c->form == OUTPUT_JSON && !chosen &&
         !c->seen) /* the server's own bytes */
         return cli_get(c, path, &answer);
-    int rc = arrange(c, none, l); /* what is wrong needs no answer */
+    int rc = listing_check(c, l); /* what is wrong needs no answer */
     c->set.json = false;          /* what is asked is for us */
     if (rc == 0)
         rc = cli_get(c, path, &answer);

@@ -34,6 +34,10 @@ struct listing {
  * after saying on stderr what is wrong. */
 int listing_get(struct cli *c, const char *path, const struct listing *l);
 
+/* Are --selector and --sort-by such as the list can be asked for?  0, or
+ * CLI_USAGE after saying so. */
+int listing_check(struct cli *c, const struct listing *l);
+
 /* With -w: what was shown last.  While c->seen is one, listing_get() shows all
  * once, then what is different: rows, or as JSON and YAML
  * {"type": "ADDED" | "MODIFIED" | "DELETED", "object": …}. */

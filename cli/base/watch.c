@@ -11,6 +11,7 @@
 enum {
     CONNECT_MS = 10000,
     SILENT_MS = 45000, /* the server says something each 15 s */
+    UNTOLD_MS = 5000, /* so old is what is shown before it is looked at again */
     AGAIN_MIN_MS = 250,
     AGAIN_MAX_MS = 10000,
     SLEEP_MS = 100,
@@ -20,7 +21,10 @@ struct watching {
     struct cli *cli;
     watch_f *again;
     void *ctx;
-    const struct watch_stream *stream; /* in place of both; or NULL */
+    bool untold;
+    const struct watch_stream *stream; /* in place of these; or NULL */
+    struct sse sse;
+    int64_t looked_ms;
     struct backoff backoff;
     bool lost; /* and it was told */
     int rc;    /* of the last time */
@@ -61,6 +65,7 @@ static int print(struct cli *c)
 
 static int look(struct watching *w, const char *data)
 {
+    w->looked_ms = clock_ms();
     w->rc = w->stream ? w->stream->take(w->cli, w->stream->ctx, data)
                       : w->again(w->cli, w->ctx);
     if (w->rc == 0)
@@ -80,7 +85,12 @@ static bool on_event(void *ctx, const struct sse_event *event)
 
 static bool on_bytes(void *ctx, const char *data, size_t size)
 {
-    return sse_feed(ctx, data, size);
+    struct watching *w = ctx;
+    int64_t looked_ms = w->looked_ms;
+    if (!sse_feed(&w->sse, data, size))
+        return false;
+    return !w->untold || w->looked_ms != looked_ms ||
+           clock_ms() - looked_ms < UNTOLD_MS || look(w, "") == 0;
 }
 
 /* Follow the changes for as long as that goes well: 0, or -errno; the answer's
@@ -88,10 +98,9 @@ static bool on_bytes(void *ctx, const char *data, size_t size)
 static int follow(struct watching *w, struct http_answer *answer,
                   struct error *err)
 {
-    struct sse sse;
     struct http_client *http;
     const struct http_follow f = {
-        .take = on_bytes, .ctx = &sse, .silent_ms = SILENT_MS};
+        .take = on_bytes, .ctx = w, .silent_ms = SILENT_MS};
     cleanup_str struct str path = STR_INIT(8192);
     if (w->stream)
         w->stream->path(w->stream->ctx, &path);
@@ -104,9 +113,9 @@ static int follow(struct watching *w, struct http_answer *answer,
     int r = cli_connect(w->cli, CONNECT_MS, &stop, &http, err);
     if (r < 0)
         return r;
-    sse_init(&sse, on_event, w);
+    sse_init(&w->sse, on_event, w);
     r = http_send(http, &rq, answer, err);
-    sse_fini(&sse);
+    sse_fini(&w->sse);
     http_client_destroy(http);
     return r;
 }
@@ -173,9 +182,10 @@ static int run(struct watching *w)
     return w->rc;
 }
 
-int watch_run(struct cli *c, watch_f *again, void *ctx)
+int watch_run(struct cli *c, watch_f *again, void *ctx, bool untold)
 {
-    struct watching w = {.cli = c, .again = again, .ctx = ctx};
+    struct watching w = {
+        .cli = c, .again = again, .ctx = ctx, .untold = untold};
     return run(&w);
 }
 

@@ -10,10 +10,11 @@
  * saying on stderr what is wrong. */
 typedef int watch_f(struct cli *c, void *ctx);
 
-/* Called once, then after each change; what it appends is printed at once.  0
- * after a signal; else the exit code of what cannot be helped by trying
- * again. */
-int watch_run(struct cli *c, watch_f *again, void *ctx);
+/* Called once, then after each change; what it appends is printed at once.
+ * `untold`: also when the server says in silence that it is there, every 15 s,
+ * for what no change tells of.  0 after a signal; else the exit code of what
+ * cannot be helped by trying again. */
+int watch_run(struct cli *c, watch_f *again, void *ctx, bool untold);
 /* End it as a signal does; also in a handler of one. */
 void watch_stop(void);
 

@@ -26,6 +26,10 @@ extern const struct listing places_listing;      /* host_pods.c */
 extern const struct listing events_listing; /* events.c */
 extern const struct listing past_pods_listing,
     past_cards_listing; /* history.c */
+extern const struct listing top_nodes_listing, top_cards_listing,
+    top_pods_listing; /* top.c */
+/* What `biga top WORD` lists; NULL: nothing. */
+const struct listing *top_listing(const char *word);
 
 /* End all pods of a job; an exit code.  apply.c */
 int delete_job(struct cli *c, const char *namespace, const char *job);

@@ -209,7 +209,7 @@ int wait_for_all(struct cli *c, struct wait_thing *things, size_t n,
         c->out = STR_INIT(STR_MAX_DEFAULT);
     c->set.json = false; /* what it asks is for itself */
     set_alarm(seconds);
-    rc = watch_run(c, look, &w);
+    rc = watch_run(c, look, &w, false);
     set_alarm(0);
     c->set.json = as_json;
     if (!w.tells) {

@@ -163,9 +163,18 @@ e.ParserCreate().ParseFile(sys.stdin.buffer)
 print(\"it is\")'"
 check "and no JSON" 2 "a drawing is no JSON" "$biga" topo --svg --json "$node"
 check "matrix" 0 "^CARD0 +X " "$biga" matrix "$node"
-check "top: nothing is told, the host has its CPUs" 0 "^$node +-/0 +224" \
-    "$biga" top
-check "top of cards" 0 "^$node +0000:1a:00.0 +-/0 +8 " "$biga" top cards "$node"
+check "top: nothing is told, the host has its CPUs" 0 \
+    "^$node +-/0/224 " "$biga" top
+check "top of cards" 0 "^$node +0000:1a:00.0 +-/0/8 " \
+    "$biga" top cards "$node"
+check "… chosen, in an order, by name" 0 "^card/$node/0000:9d:00.0\$" sh -c \
+    "'$biga' top card -l node=$node --sort-by .total.cpuMillicores -o name |
+        tail -n 1"
+check "… as YAML" 0 "^  node: $node\$" "$biga" top cards -o yaml
+check "… of a slip of its node" 1 "^Did you mean node .$node.\?\$" \
+    "$biga" top cards "${node}x"
+check "nodes are in no namespace" 2 "takes no --namespace" \
+    "$biga" top nodes -n lab
 check "top of pods" 0 "No pod has a card" "$biga" top pods
 check "top of what" 2 "must be nodes, cards or pods" "$biga" top gpus
 card=$("$biga" cards "$node" | awk '/BlueField/ { print $2; exit }')

@@ -67,6 +67,9 @@ is "jobs and pods to wait for" "job/ring" wait pod/metrics job/r
 is "what there is a history of" "node/host-a" history n
 is "namespaces" "default" ps -n ""
 is "shells" "bash zsh fish" completion ""
+is "kinds of what is used" "nodes" top n
+is "… and nodes" "host-a" top cards ""
+is "… columns of that kind" "CORES" top cards --sort-by COR
 is "nothing behind all arguments" "" topo host-a ""
 is "nothing of an unknown command" "" frobnicate ""
 is "nothing for help" "" --help ""

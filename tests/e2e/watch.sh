@@ -109,3 +109,21 @@ ok $? "without a server it does not begin"
 biga policy -w --check x >"$dir/check.log" 2>&1
 [ $? = 2 ] && grep -q "a file is not watched" "$dir/check.log"
 ok $? "a file is not watched"
+
+"$BUILD/biga-advertiser" --fleet 1 --server "http://127.0.0.1:$(port publish)" \
+    >"$dir/advertiser.log" 2>&1 &
+pids+=("$!")
+watch top top nodes -w
+until_true shown top "^host[0-9]+ +-/0/" 1
+node=$(awk '/^host/ { print $1 }' "$dir/top.log")
+uses() { # MILLICORES: no change tells of it
+    curl -s -m 9 -H 'Content-Type: application/json' -d '{"pods":[],"places":[{
+        "name":"host","health":"ready",
+        "usage":{"cpuMillicores":'"$1"',"memoryMib":512}}]}' \
+        "http://127.0.0.1:$(port publish)/v1/nodes/$node/status" >"$dir/told.log"
+}
+uses 2500
+until_true shown top "^$node +2.5/0/[0-9]+ +0.5/0/" 1
+uses 1500
+until_true shown top "^$node +1.5/0/[0-9]+ +0.5/0/" 1
+ok $? "what is used is looked at again and again"

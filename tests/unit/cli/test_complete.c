@@ -118,7 +118,7 @@ Test(complete, a_slip_of_a_name_is_understood)
 Test(complete, the_table_takes_what_is_known)
 {
     static const char known[] = " node card pod job host-card host-pod file "
-                                "command shell card-command deletable ";
+                                "command shell card-command deletable top-kind ";
     for (size_t i = 0; i < n_verbs_about; i++) {
         cleanup_free char *takes = xstrdup(verbs_about[i].takes);
         for (char *rest = takes, *word; (word = strsep(&rest, " |+"));) {
