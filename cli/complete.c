@@ -210,6 +210,17 @@ static void offer_kinds(struct completing *x, const char *kinds)
     }
 }
 
+/* Nodes, and the cards of the one that is meant. */
+static void offer_places(struct completing *x)
+{
+    size_t before = x->out->size;
+    offer_names(x, "node");
+    const char *first = str_text(x->out) + before;
+    const char *end = strchr(first, '\n');
+    if (!end || !end[1])
+        offer_names(x, "card");
+}
+
 static void offer_argument(struct completing *x, const char *takes)
 {
     if (strcmp(takes, "file") == 0)
@@ -218,6 +229,8 @@ static void offer_argument(struct completing *x, const char *takes)
         offer_verbs(x);
     else if (strcmp(takes, "shell") == 0)
         offer_each(x, "bash zsh fish", ' ');
+    else if (strcmp(takes, "place") == 0)
+        offer_places(x);
     else if (strcmp(takes, "top-kind") == 0)
         offer_each(x, "nodes cards pods", ' ');
     else if (strcmp(takes, "card-command") == 0)

@@ -20,9 +20,9 @@ void complete(struct cli *c, const struct conf_program *program, int n,
               char **words, struct str *out);
 
 /* The lines of names alone, for an argument that is a word of verb_about's
- * `takes`: node, card, pod, job, host-card and host-pod are names; file, command,
- * shell, card-command, top-kind and deletable (biga delete [KIND] NAME) are what
- * they say.
+ * `takes`: node, card, place, pod, job, host-card and host-pod are names; file,
+ * command, shell, card-command, top-kind and deletable (biga delete [KIND] NAME)
+ * are what they say.
  * "job|pod" are names with their kinds, "job/lab/ring"; with a "+" behind it, a
  * word is of all further arguments, too. */
 void complete_argument(struct cli *c, const char *takes, const char *begun,

@@ -38,12 +38,9 @@ static void suggest_names(struct cli *c, const char *takes, int argc,
                                       ? xstrndup(takes, n)
                                   : named ? xstrdup(argv[i++])
                                           : xstrdup("pod");
-        cleanup_str struct str name = STR_INIT(4096);
         cleanup_free char *word = whole_name(c, kind, argv[i]);
         takes += n + (takes[n] == ' ');
-        if (names_guess(c, kind, word, &name) &&
-            strcmp(str_text(&name), word) != 0)
-            fprintf(stderr, "Did you mean %s \"%s\"?\n", kind, str_text(&name));
+        names_hint(c, kind, word);
     }
 }
 

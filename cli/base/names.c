@@ -17,7 +17,11 @@ struct source {
 static const struct source of_server[] = {
     {"node", "/v1/nodes?limit=100000", "status", NULL},
     {"card", "/v1/cards?limit=100000", "model", NULL},
+    {"place", "/v1/nodes?limit=100000", "status", NULL},
+    {"place", "/v1/cards?limit=100000", "model", NULL},
     {"pod", "/v1/pods?limit=100000", "state", NULL},
+    /* those that were not applied */
+    {"pod", "/v1/allocations?limit=100000", "node", NULL},
     {"job", "/v1/jobs?limit=100000", "state", NULL},
     {"configmap", "/v1/configs?limit=100000", "kind", "ConfigMap"},
     {"secret", "/v1/configs?limit=100000", "kind", "Secret"},
@@ -27,17 +31,30 @@ static const struct source of_host[] = {
     {"host-pod", "/v1/pods", "state", NULL},
 };
 
-static const struct source *find(const struct source *all, size_t n,
-                                 const char *kind)
+/* --- each once -------------------------------------------------------------- */
+
+struct once {
+    struct strmap known;
+    names_f *each;
+    void *ctx;
+    bool ended;
+};
+
+static void once_more(struct once *o, const char *name, const char *about)
 {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(all[i].kind, kind) == 0)
-            return &all[i];
-    return NULL;
+    if (o->ended || strmap_get(&o->known, name))
+        return;
+    char *own = xstrdup(name);
+    (void)strmap_put(&o->known, own, own);
+    o->ended = !o->each(o->ctx, name, about);
 }
 
-static void tell(const struct source *s, const cJSON *json, names_f *each,
-                 void *ctx)
+static void once_fini(struct once *o)
+{
+    strmap_fini_with(&o->known, free);
+}
+
+static void tell(const struct source *s, const cJSON *json, struct once *o)
 {
     const cJSON *x;
     cJSON_ArrayForEach(x, json_list(json, "items"))
@@ -49,67 +66,64 @@ static void tell(const struct source *s, const cJSON *json, names_f *each,
             str_add(&name, json_text(x, "pci"));
         else if (!output_name(x, &name))
             continue;
-        if (!each(ctx, str_text(&name), json_text(x, s->about)))
-            return;
+        once_more(o, str_text(&name), json_text(x, s->about));
     }
 }
 
 /* --- namespaces ------------------------------------------------------------- */
 
-struct spaces {
-    struct strmap known;
-    names_f *each;
-    void *ctx;
-    bool ended;
-};
-
 static bool add_space(void *ctx, const char *name, const char *about)
 {
-    struct spaces *s = ctx;
+    struct once *o = ctx;
     const char *slash = strchr(name, '/');
     (void)about;
-    if (!slash)
-        return true;
-    char *space = xstrndup(name, (size_t)(slash - name));
-    if (strmap_get(&s->known, space)) {
-        free(space);
-        return true;
+    if (slash) {
+        cleanup_free char *space = xstrndup(name, (size_t)(slash - name));
+        once_more(o, space, "");
     }
-    (void)strmap_put(&s->known, space, space);
-    s->ended = !s->each(s->ctx, space, "");
-    return !s->ended;
-}
-
-static void namespaces(struct cli *c, names_f *each, void *ctx)
-{
-    struct spaces s = {.each = each, .ctx = ctx};
-    names_of(c, "pod", add_space, &s);
-    if (!s.ended)
-        names_of(c, "job", add_space, &s);
-    strmap_fini_with(&s.known, free);
+    return !o->ended;
 }
 
 /* --- kinds ------------------------------------------------------------------ */
 
+static const struct asked {
+    int (*peek)(struct cli *c, const char *path, unsigned timeout_ms,
+                cJSON **ret_json);
+    const struct source *sources;
+    size_t n;
+} asked[] = {{cli_peek, of_server, ARRAY_LEN(of_server)},
+             {host_socket_peek, of_host, ARRAY_LEN(of_host)}};
+
+static void names_from(struct cli *c, const struct asked *a, const char *kind,
+                       struct once *o)
+{
+    for (const struct source *s = a->sources; s < a->sources + a->n; s++) {
+        cleanup_with(json) cJSON *json = NULL;
+        if (!o->ended && strcmp(s->kind, kind) == 0 &&
+            a->peek(c, s->path, NAMES_WAIT_MS, &json) == 0)
+            tell(s, json, o);
+    }
+}
+
 void names_of(struct cli *c, const char *kind, names_f *each, void *ctx)
 {
-    const struct source *s = find(of_server, ARRAY_LEN(of_server), kind);
-    cleanup_with(json) cJSON *json = NULL;
-    if (s) {
-        if (cli_peek(c, s->path, NAMES_WAIT_MS, &json) == 0)
-            tell(s, json, each, ctx);
-    } else if ((s = find(of_host, ARRAY_LEN(of_host), kind))) {
-        if (host_socket_peek(c, s->path, NAMES_WAIT_MS, &json) == 0)
-            tell(s, json, each, ctx);
-    } else if (strcmp(kind, "namespace") == 0) {
-        namespaces(c, each, ctx);
-    }
+    struct once o = {.each = each, .ctx = ctx};
+    for (size_t i = 0; i < ARRAY_LEN(asked); i++)
+        names_from(c, &asked[i], kind, &o);
+    if (strcmp(kind, "namespace") == 0)
+        names_of(c, "pod", add_space, &o);
+    if (strcmp(kind, "namespace") == 0 && !o.ended)
+        names_of(c, "job", add_space, &o);
+    once_fini(&o);
 }
 
 /* --- guesses ---------------------------------------------------------------- */
 
+enum { ELSEWHERE = 3 }; /* so far is the same name in any other namespace */
+
 struct guess {
     const char *word;
+    bool of_node; /* the same on any other node is not meant */
     size_t least;
     struct str *name;
 };
@@ -121,6 +135,16 @@ static size_t space_of(const char *name)
     return slash ? (size_t)(slash - name) + 1 : 0;
 }
 
+/* How far two names are that are the same but for those. */
+static size_t guess_space(const struct guess *g, size_t a, const char *name,
+                          size_t b)
+{
+    cleanup_free char *meant = xstrndup(g->word, a ? a - 1 : 0);
+    cleanup_free char *space = xstrndup(name, b ? b - 1 : 0);
+    size_t far = nearest_word_guess(meant, space);
+    return far == NEAREST_WORD_NOT && !g->of_node ? ELSEWHERE : far;
+}
+
 static bool consider(void *ctx, const char *name, const char *about)
 {
     struct guess *g = ctx;
@@ -128,7 +152,7 @@ static bool consider(void *ctx, const char *name, const char *about)
     bool same_space = a == b && strncmp(g->word, name, a) == 0;
     (void)about;
     if (strcmp(g->word + a, name + b) == 0)
-        far = 0;
+        far = same_space ? 0 : guess_space(g, a, name, b);
     else
         far = same_space ? nearest_word_guess(g->word + a, name + b)
                          : nearest_word_guess(g->word, name);
@@ -143,8 +167,23 @@ static bool consider(void *ctx, const char *name, const char *about)
 bool names_guess(struct cli *c, const char *kind, const char *word,
                  struct str *ret_name)
 {
-    struct guess g = {
-        .word = word, .least = NEAREST_WORD_NOT, .name = ret_name};
+    struct guess g = {.word = word,
+                      .of_node = strcmp(kind, "card") == 0 ||
+                                 strcmp(kind, "place") == 0,
+                      .least = NEAREST_WORD_NOT,
+                      .name = ret_name};
     names_of(c, kind, consider, &g);
     return g.least < NEAREST_WORD_NOT;
+}
+
+void names_hint(struct cli *c, const char *kind, const char *word)
+{
+    cleanup_str struct str name = STR_INIT(4096);
+    const char *what = kind;
+    if (!names_guess(c, kind, word, &name) ||
+        strcmp(str_text(&name), word) == 0)
+        return;
+    if (strcmp(kind, "place") == 0)
+        what = strchr(str_text(&name), '/') ? "card" : "node";
+    fprintf(stderr, "Did you mean %s \"%s\"?\n", what, str_text(&name));
 }

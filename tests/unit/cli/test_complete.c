@@ -32,6 +32,24 @@ static void nodes(struct httpd_request *rq, void *ctx)
                              "\"ready\"},{\"name\":\"rack\"}]}");
 }
 
+static void cards(struct httpd_request *rq, void *ctx)
+{
+    (void)ctx;
+    str_add(httpd_reply(rq),
+            "{\"items\":[{\"node\":\"host-a\",\"id\":\"card-0\",\"pci\":"
+            "\"0000:01:00.0\",\"model\":\"BF3\"}]}");
+}
+
+/* One was applied, the other one kube-scheduler placed. */
+static void allocations(struct httpd_request *rq, void *ctx)
+{
+    (void)ctx;
+    str_add(httpd_reply(rq),
+            "{\"items\":[{\"pod\":{\"namespace\":\"lab\",\"name\":\"web\"},"
+            "\"node\":\"rack\"},{\"pod\":{\"namespace\":\"lab\",\"name\":"
+            "\"solver-0\"},\"node\":\"host-a\"}]}");
+}
+
 static struct {
     struct httpd *server;
     char *url;
@@ -44,6 +62,8 @@ static void start(void)
         {HTTPD_GET, "/v1/pods", pods, 0, "pods"},
         {HTTPD_GET, "/v1/jobs", jobs, 0, "jobs"},
         {HTTPD_GET, "/v1/nodes", nodes, 0, "nodes"},
+        {HTTPD_GET, "/v1/cards", cards, 0, "cards"},
+        {HTTPD_GET, "/v1/allocations", allocations, 0, "allocations"},
     };
     const struct httpd_config config = {.listen = "127.0.0.1:0",
                                         .routes = routes,
@@ -75,23 +95,28 @@ static void assert_argument(const char *takes, const char *begun,
 Test(complete, names_are_asked_of_the_server)
 {
     assert_argument("node", "h", "host-a\tready\n");
-    assert_argument("pod", "", "ring-0\trunning\nlab/web\n");
+    assert_argument("pod", "",
+                    "ring-0\trunning\nlab/web\nlab/solver-0\thost-a\n");
     assert_argument("pod", "default/", "default/ring-0\trunning\n");
     assert_argument("namespace", "", "default\nlab\n");
     assert_argument("shell", "f", "fish\n");
     assert_argument("frob", "", "");
     at.c.set.namespace = "lab";
-    assert_argument("pod", "", "web\n");
+    assert_argument("pod", "", "web\nsolver-0\thost-a\n");
+    assert_argument("place", "", "host-a\tready\nrack\n");
+    assert_argument("place", "host-a/", "host-a/0000:01:00.0\tBF3\n");
+    assert_argument("place", "host",
+                    "host-a\tready\nhost-a/0000:01:00.0\tBF3\n");
 }
 
 Test(complete, names_may_stand_behind_their_kinds)
 {
     assert_argument("job|pod", "",
                     "job/ring\npod/ring-0\trunning\n"
-                    "pod/lab/web\n");
+                    "pod/lab/web\npod/lab/solver-0\thost-a\n");
     assert_argument("job|pod", "j", "job/ring\n");
     assert_argument("job|pod", "pod/r", "pod/ring-0\trunning\n");
-    assert_argument("job|pod", "pod/lab/", "pod/lab/web\n");
+    assert_argument("job|pod", "pod/lab/w", "pod/lab/web\n");
     assert_argument("job|pod|node", "node/", "node/host-a\tready\nnode/rack\n");
     assert_argument("job|pod", "po/", "");
     assert_argument("job|pod", "pods/", "");
@@ -103,6 +128,12 @@ Test(complete, a_slip_of_a_name_is_understood)
         {"node", "hots-a", "host-a"},
         {"pod", "default/rign-0", "default/ring-0"},
         {"pod", "default/web", "lab/web"},
+        {"pod", "lba/web", "lab/web"},
+        {"card", "hots-a/0000:01:00.0", "host-a/0000:01:00.0"},
+        {"card", "host-a/0000:01:00.1", "host-a/0000:01:00.0"},
+        {"card", "elsewhere/0000:01:00.0", NULL},
+        {"place", "hots-a", "host-a"},
+        {"place", "hots-a/0000:01:00.0", "host-a/0000:01:00.0"},
         {"node", "elsewhere", NULL},
         {"frob", "host-a", NULL},
     };
@@ -117,8 +148,9 @@ Test(complete, a_slip_of_a_name_is_understood)
 /* Every word of the table is one that is known. */
 Test(complete, the_table_takes_what_is_known)
 {
-    static const char known[] = " node card pod job host-card host-pod file "
-                                "command shell card-command deletable top-kind ";
+    static const char known[] =
+        " node card pod job host-card host-pod file "
+        "command shell card-command deletable top-kind place ";
     for (size_t i = 0; i < n_verbs_about; i++) {
         cleanup_free char *takes = xstrdup(verbs_about[i].takes);
         for (char *rest = takes, *word; (word = strsep(&rest, " |+"));) {
