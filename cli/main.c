@@ -10,14 +10,6 @@
 #include "cli/verbs.h"
 #include "lib/base/mem.h"
 
-static int complain_verb(const char *word)
-{
-    const struct verb *v = verb_suggest(word);
-    return v ? cli_usage("%s: no such command; did you mean `biga %s`?", word,
-                         v->name)
-             : cli_usage("%s: no such command; see biga help", word);
-}
-
 /* Of a pod with its namespace, as the server lists them. */
 static char *whole_name(const struct cli *c, const char *kind, const char *name)
 {
@@ -93,7 +85,7 @@ static int dispatch(struct cli *c, int argc, char **argv)
     }
     const struct verb *v = verb_find(argv[0]);
     if (!v)
-        return complain_verb(argv[0]);
+        return verb_complain(argv[0]);
     argc--;
     argv++;
     int rc = options_check(c, v->name, v->options);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cli/base/say.h"
 #include "cli/demo/demo.h"
 #include "cli/pod/pod_verbs.h"
 #include "cli/verb/verb.h"
@@ -154,6 +155,14 @@ const struct verb *verb_suggest(const char *word)
         }
     }
     return best;
+}
+
+int verb_complain(const char *word)
+{
+    const struct verb *v = verb_suggest(word);
+    return v ? cli_usage("%s: no such command; did you mean `biga %s`?", word,
+                         v->name)
+             : cli_usage("%s: no such command; see biga help", word);
 }
 
 int verb_version(struct cli *c, int argc, char **argv)

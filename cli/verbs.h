@@ -65,6 +65,8 @@ extern const size_t n_verbs;
 const struct verb *verb_find(const char *name);
 /* The verb that was probably meant, or NULL. */
 const struct verb *verb_suggest(const char *word);
+/* CLI_USAGE, after saying that there is none, and which was meant. */
+int verb_complain(const char *word);
 /* All verbs in their groups, as the first screen has them. */
 void verbs_describe(struct str *out);
 /* What the columns of a list mean, a line or more for each. */

@@ -83,5 +83,6 @@ int verb_completion(struct cli *c, int argc, char **argv)
             str_add(&c->out, scripts[i].script);
             return 0;
         }
-    return cli_usage("completion: \"%s\": must be bash, zsh or fish", argv[0]);
+    static const char *const shells[] = {"bash", "zsh", "fish", NULL};
+    return cli_usage_word("completion", argv[0], shells);
 }

@@ -124,7 +124,7 @@ static int help_verb(const char *name)
     struct conf_program program = {.name = "biga", .settings = some};
     const struct verb *v = verb_find(name);
     if (!v)
-        return cli_usage("%s: no such command; see biga help", name);
+        return verb_complain(name);
     for (size_t i = 0; i < n; i++)
         if (options_have(v->options, settings[i].name))
             some[program.n_settings++] = settings[i];

@@ -165,8 +165,9 @@ int verb_delete(struct cli *c, int argc, char **argv)
                    ? wait_gone(c, !what, key.data, slash + 1)
                    : rc;
     }
-    return cli_usage("delete: \"%s\": must be pod, job, configmap or secret",
-                     kind);
+    static const char *const words[] = {"pod", "job", "configmap", "secret",
+                                        NULL};
+    return cli_usage_word("delete", kind, words);
 }
 
 /* --- release -------------------------------------------------------------- */

@@ -10,27 +10,18 @@
 #include "cli/verb/events.h"
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
-#include "lib/base/nearest_word.h"
 
 /* --- names ---------------------------------------------------------------- */
 
 static int complain_kind(const char *word, size_t size)
 {
-    static const char *const kinds[] = {"node", "card", "pod", "job"};
+    static const char *const kinds[] = {"node", "card", "pod", "job", NULL};
     cleanup_free char *kind = xstrndup(word, size);
-    const char *best = NULL;
-    size_t least = NEAREST_WORD_NOT;
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        size_t d = nearest_word_guess(kind, kinds[i]);
-        if (d < least) {
-            least = d;
-            best = kinds[i];
-        }
-    }
+    cleanup_str struct str meant = STR_INIT(64);
+    cli_add_meant(&meant, kind, kinds);
     return cli_usage("\"%s\" is no KIND/NAME: the kind must be node, card, pod "
-                     "or job%s%s%s",
-                     word, best ? "; did you mean " : "", best ? best : "",
-                     best ? "?" : "");
+                     "or job%s",
+                     word, str_text(&meant));
 }
 
 int history_name_parse(struct cli *c, const char *text,

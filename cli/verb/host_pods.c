@@ -372,10 +372,9 @@ int verb_card(struct cli *c, int argc, char **argv)
     }
     if (usage)
         return cli_usage("usage: biga card %s%s", argv[0], usage);
-    fprintf(stderr, "biga: card: \"%s\": must be one of", argv[0]);
-    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-        if (i == 0 || strcmp(commands[i].name, commands[i - 1].name) != 0)
-            fprintf(stderr, "%s %s", i ? "," : "", commands[i].name);
-    fputc('\n', stderr);
-    return CLI_USAGE;
+    const char *words[ARRAY_LEN(commands) + 1] = {NULL};
+    for (size_t i = 0, n = 0; i < ARRAY_LEN(commands); i++)
+        if (n == 0 || strcmp(commands[i].name, words[n - 1]) != 0)
+            words[n++] = commands[i].name;
+    return cli_usage_word("card", argv[0], words);
 }

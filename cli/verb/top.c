@@ -173,9 +173,10 @@ static int show_parts(struct cli *c, const char *path, const struct kind *kind)
 int verb_top(struct cli *c, int argc, char **argv)
 {
     cleanup_str struct str path = STR_INIT(4096);
+    static const char *const words[] = {"nodes", "cards", "pods", NULL};
     const struct kind *kind = find_kind(argc ? argv[0] : "nodes");
     if (!kind)
-        return cli_usage("top: \"%s\": must be nodes, cards or pods", argv[0]);
+        return cli_usage_word("top", argv[0], words);
     if (strcmp(kind->one, "pod") != 0 && cli_is_given(c, "namespace"))
         return cli_usage("top %s: takes no --namespace: they are in none",
                          kind->word);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include "cli/base/names.h"
 #include "cli/base/say.h"
 #include "cli/base/settings.h"
 #include "cli/base/watch.h"
@@ -20,7 +21,7 @@ enum {
     TIMEOUT_MAX_S = 30 * 24 * 3600,
 };
 
-static const char *const state_words[WAIT_STATES] = {
+static const char *const state_words[WAIT_STATES + 1] = {
     [WAIT_PLACED] = "placed",   [WAIT_RUNNING] = "running",
     [WAIT_READY] = "ready",     [WAIT_DONE] = "done",
     [WAIT_DELETED] = "deleted",
@@ -119,6 +120,18 @@ static int ask(struct cli *c, const struct wait_thing *t, cJSON **ret_json)
     return cli_get_known(c, str_text(&path), ret_json);
 }
 
+/* What was never there may be called otherwise. */
+static int complain(struct cli *c, const struct waiting *w,
+                    const struct wait_thing *t, const cJSON *json,
+                    const char *text)
+{
+    int rc = cli_fail("wait: %s %s will not be %s: it is %s", kind_of(t),
+                      t->name, state_words[w->state], text);
+    if (!json && !t->told)
+        names_hint(c, kind_of(t), t->name);
+    return rc;
+}
+
 /* 0, or an exit code; OVER and CLI_FAILED: it can never be. */
 static int look_at(struct cli *c, const struct waiting *w, struct wait_thing *t)
 {
@@ -131,9 +144,7 @@ static int look_at(struct cli *c, const struct waiting *w, struct wait_thing *t)
     describe(json, &text);
     t->met = verdict > 0;
     if (verdict < 0)
-        return OVER + cli_fail("wait: %s %s will not be %s: it is %s",
-                               kind_of(t), t->name, state_words[w->state],
-                               str_text(&text));
+        return OVER + complain(c, w, t, json, str_text(&text));
     if (t->met && w->tells)
         cli_line(c, "%s %s is %s", kind_of(t), t->name, state_words[w->state]);
     else if (!t->met)
@@ -305,9 +316,7 @@ static int read_state(const struct cli *c, enum wait_for *ret_state)
             *ret_state = (enum wait_for)i;
             return 0;
         }
-    return cli_usage("wait: --for: is \"%s\", must be placed, running, ready, "
-                     "done or deleted",
-                     word);
+    return cli_usage_word("wait: --for", word, state_words);
 }
 
 int verb_wait(struct cli *c, int argc, char **argv)

@@ -336,8 +336,9 @@ void on_undrain(struct httpd_request *rq, void *ctx)
     }
     (void)snprintf(bar_of(d)->by, sizeof bar_of(d)->by, "%s", httpd_user(rq));
     if (is_undrained(d)) {
+        bool card = bar_of(d)->card[0]; /* as it was called */
         httpd_fail(rq, 404, "%.253s%s%.63s is not drained", d->node,
-                   bar_of(d)->card[0] ? "/" : "", bar_of(d)->card);
+                   card ? "/" : "", card ? httpd_arg(rq, 1) : "");
         drain_free(d);
         return;
     }

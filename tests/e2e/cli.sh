@@ -176,9 +176,14 @@ check "… of a slip of its node" 1 "^Did you mean node .$node.\?\$" \
 check "nodes are in no namespace" 2 "takes no --namespace" \
     "$biga" top nodes -n lab
 check "top of pods" 0 "No pod has a card" "$biga" top pods
-check "top of what" 2 "must be nodes, cards or pods" "$biga" top gpus
+check "top of what" 2 "must be nodes, cards or pods$" "$biga" top gpus
+check "… a slip is understood" 2 "; did you mean nodes.$" "$biga" top ndoes
 card=$("$biga" cards "$node" | awk '/BlueField/ { print $2; exit }')
 check "drain asks why" 2 "--reason" "$biga" drain "$node/$card"
+check "… and what was meant" 1 "^Did you mean node .$node.\?$" \
+    "$biga" drain "x$node" --reason x
+check "… also of its cards" 1 "^Did you mean card .$node/$card.\?$" \
+    "$biga" drain "x$node/$card" --reason x
 check "drain of nothing" 2 'must be NODE/CARD' "$biga" drain "$node/" --reason x
 check "drain" 0 "^$node/$card is drained" env USER=ann \
     "$biga" drain "$node/$card" --reason "new firmware"
@@ -186,7 +191,7 @@ check "… is told by the cards" 0 "$card .*drained by ann since 2.*: new firmwa
     "$biga" cards "$node"
 check "… and by the tree" 0 "card $card .* drained" "$biga" topo "$node"
 check "undrain" 0 "takes new pods again" "$biga" undrain "$node/$card"
-check "… once" 1 "404.*is not drained" "$biga" undrain "$node/$card"
+check "… once" 1 "404.*$node/$card is not drained" "$biga" undrain "$node/$card"
 check "drain of a node" 0 "^$node is drained" "$biga" drain "$node" --reason move
 check "… is told by it" 0 "^drained +since 2.*: move" "$biga" node "$node"
 check "undrain of a node" 0 "^$node takes" "$biga" undrain "$node"
