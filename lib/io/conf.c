@@ -263,6 +263,17 @@ static int split_letters(const struct conf_program *p, struct argv_walk *w,
     return 0;
 }
 
+static int complain_option(const struct conf_program *p, const char *arg,
+                           int len, struct error *err)
+{
+    const char *meant = conf_meant(p, arg + 2, (size_t)len - 2);
+    return meant ? error_set(err, EINVAL,
+                             "%.*s: no such option; did you mean --%s?", len,
+                             arg, meant)
+                 : error_set(err, EINVAL, "%.*s: no such option; see %s --help",
+                             len, arg, p->name);
+}
+
 /* The option at the cursor; also "--name", "--name=value". */
 static int split_option(const struct conf_program *p, struct argv_walk *w,
                         const struct conf_setting **ret_s,
@@ -274,8 +285,7 @@ static int split_option(const struct conf_program *p, struct argv_walk *w,
         return split_letters(p, w, ret_s, ret_value, err);
     const struct conf_setting *s = find_option(p, arg + 2, (size_t)len - 2);
     if (!s)
-        return error_set(err, EINVAL, "%.*s: no such option; see %s --help",
-                         len, arg, p->name);
+        return complain_option(p, arg, len, err);
     *ret_s = s;
     *ret_value = arg[len] == '=' ? arg + len + 1 : NULL;
     return 0;

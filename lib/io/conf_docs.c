@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "lib/base/mem.h"
+#include "lib/base/nearest_word.h"
 #include "lib/base/str.h"
 #include "lib/base/text.h"
 #include "lib/io/conf_private.h"
@@ -64,6 +66,22 @@ void conf_allowed(const struct conf_setting *s, char ret_text[CONF_ALLOWED_MAX])
         break;
     }
     (void)snprintf(ret_text, CONF_ALLOWED_MAX, "%s", str_text(&out));
+}
+
+const char *conf_meant(const struct conf_program *p, const char *name,
+                       size_t len)
+{
+    cleanup_free char *word = xstrndup(name, len);
+    const char *best = NULL;
+    size_t least = NEAREST_WORD_NOT;
+    for (size_t i = 0; i < p->n_settings; i++) {
+        size_t far = nearest_word_guess(word, p->settings[i].name);
+        if (far >= least)
+            continue;
+        least = far;
+        best = p->settings[i].name;
+    }
+    return best;
 }
 
 static const char *metavar(const struct conf_setting *s)

@@ -24,4 +24,8 @@ void conf_env_name(const struct conf_setting *s,
 void conf_allowed(const struct conf_setting *s,
                   char ret_text[CONF_ALLOWED_MAX]);
 
+/* The setting that was probably meant by a name, or NULL. */
+const char *conf_meant(const struct conf_program *p, const char *name,
+                       size_t len);
+
 #endif

@@ -273,7 +273,9 @@ Test(conf, units_of_time)
 
 Test(conf, command_line_faults_name_the_option)
 {
-    refuse(WORDS(W("--stat"), W("x")), "--stat: no such option");
+    refuse(WORDS(W("--stat"), W("x")),
+           "--stat: no such option; did you mean --state?");
+    refuse(WORDS(W("--frobnicate=x")), "--frobnicate: no such option; see ");
     refuse_word("-x", "-x: no such option");
     refuse_word("-1x", "-x: no such option");
     refuse_word("--state", "--state: needs a value");
