@@ -112,6 +112,9 @@ static int dispatch(struct cli *c, int argc, char **argv)
     rc = again ? watch(c, &r) : run(c, &r);
     if (rc && c->status == 404)
         suggest_names(c, verb_about(v->name)->takes, argc, argv);
+    if (rc == 0 && c->nothing && !c->set.watch && cli_namespace(c) &&
+        options_have(v->options, "server"))
+        names_hint(c, "namespace", cli_namespace(c));
     return rc;
 }
 

@@ -68,6 +68,7 @@ struct cli {
     enum output_form form;
     const char *kind; /* of what the command shows: "node"; NULL: none */
     struct listing_seen *seen; /* of a list that is watched; NULL: it is not */
+    bool nothing;              /* the list that was shown is empty */
     long status;               /* of the server's last answer; 0: none came */
     const bool *given; /* of the settings: on the command line; NULL: none */
     int n_behind;      /* arguments behind a "--"; -1: there is none */

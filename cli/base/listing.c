@@ -266,6 +266,7 @@ int listing_show(struct cli *c, cJSON *answer, const struct listing *l)
     int rc = arrange(c, list, l);
     if (rc)
         return rc;
+    c->nothing = !list->child;
     if (c->seen) {
         listing_changes(c, list, l);
         return 0;

@@ -145,6 +145,17 @@ static size_t guess_space(const struct guess *g, size_t a, const char *name,
     return far == NEAREST_WORD_NOT && !g->of_node ? ELSEWHERE : far;
 }
 
+/* With a slip in the name, too. */
+static size_t guess_elsewhere(const struct guess *g, size_t a, const char *name,
+                              size_t b)
+{
+    size_t far = nearest_word_guess(g->word, name);
+    if (far != NEAREST_WORD_NOT || g->of_node)
+        return far;
+    far = nearest_word_guess(g->word + a, name + b);
+    return far == NEAREST_WORD_NOT ? far : far + ELSEWHERE;
+}
+
 static bool consider(void *ctx, const char *name, const char *about)
 {
     struct guess *g = ctx;
@@ -155,7 +166,7 @@ static bool consider(void *ctx, const char *name, const char *about)
         far = same_space ? 0 : guess_space(g, a, name, b);
     else
         far = same_space ? nearest_word_guess(g->word + a, name + b)
-                         : nearest_word_guess(g->word, name);
+                         : guess_elsewhere(g, a, name, b);
     if (far >= g->least)
         return true;
     g->least = far;

@@ -4,6 +4,7 @@
 
 #include "cli/base/age.h"
 #include "cli/base/moment.h"
+#include "cli/base/names.h"
 #include "cli/base/output.h"
 #include "cli/base/say.h"
 #include "cli/base/watch.h"
@@ -229,17 +230,17 @@ static int watch(struct cli *c, const char *path, const char *query)
 
 /* --- the verb ------------------------------------------------------------- */
 
-static int add_query(struct cli *c, int argc, char **argv, struct str *query)
+/* `name` is filled in when one is given. */
+static int add_query(struct cli *c, int argc, char **argv,
+                     struct history_name *name, struct str *query)
 {
-    struct history_name name = {0};
-    int rc = argc > 0 ? history_name_parse(c, argv[0], &name) : 0;
+    int rc = argc > 0 ? history_name_parse(c, argv[0], name) : 0;
     if (rc)
         return rc;
     if (argc > 0)
-        add_name(query, &name);
+        add_name(query, name);
     else
         cli_add_query(query, "namespace", cli_namespace(c));
-    free(name.object);
     if (*c->set.reason)
         cli_add_query(query, "reason", c->set.reason);
     rc = moment_add_query(query, "since", "--since", c->set.since);
@@ -249,11 +250,17 @@ static int add_query(struct cli *c, int argc, char **argv, struct str *query)
 int verb_events(struct cli *c, int argc, char **argv)
 {
     cleanup_str struct str query = STR_INIT(8192), path = STR_INIT(8192);
-    int rc = add_query(c, argc, argv, &query);
+    struct history_name name = {0};
+    int rc = add_query(c, argc, argv, &name, &query);
+    cleanup_free char *object = name.object;
     str_addf(&path, "/v1/events?order=desc&limit=%lld%s",
              (long long)c->set.limit, str_text(&query));
     if (rc)
         return rc;
-    return c->set.watch ? watch(c, str_text(&path), str_text(&query))
-                        : listing_get(c, str_text(&path), &events_listing);
+    if (c->set.watch)
+        return watch(c, str_text(&path), str_text(&query));
+    rc = listing_get(c, str_text(&path), &events_listing);
+    if (rc == 0 && c->nothing && object)
+        names_hint(c, name.kind, object);
+    return rc;
 }

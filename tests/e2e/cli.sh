@@ -277,6 +277,10 @@ check "… nor a slip: it is understood" 1 "^Did you mean pod .default/ring-0-xp
     "$biga" ps rnig-0-xpu
 check "… also in another namespace" 1 "^Did you mean pod .default/ring-0.\?$" \
     "$biga" why -n lab ring-0
+check "… to wait for" 1 "^Did you mean pod .default/ring-0.\?$" \
+    "$biga" wait pod/rnig-0
+check "a slip of a namespace, too" 0 "^Did you mean namespace .default.\?$" \
+    "$biga" ps -n defualt
 check "… and of what is to be deleted" 1 "^Did you mean pod .default/metrics.\?$" \
     "$biga" delete pod metrcis
 check "names, for scripts" 0 "^pod/default/ring-0-xpu$" "$biga" ps -o name

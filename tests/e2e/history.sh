@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/extender.sh
 need curl
 unset BIGA_SERVER BIGA_JSON
-echo "1..16"
+echo "1..17"
 
 biga() { "$BUILD/biga" --server "http://127.0.0.1:$(port read)" "$@"; }
 get() { curl -sS --max-time "$HANGS" "http://127.0.0.1:$(port read)$1"; }
@@ -97,6 +97,9 @@ ok $? "the fleet as it was"
 biga history node/hots1 2>"$dir/out"
 [ $? = 1 ] && grep -q "did you mean host1" "$dir/out"
 ok $? "a name that is nearly right is guessed"
+biga events node/hots1 >"$dir/out" 2>&1 &&
+    grep -q 'Did you mean node "host1"?' "$dir/out"
+ok $? "… also one of whom nothing is told"
 biga history node/host1 --at 25:00 2>"$dir/out"
 [ $? = 2 ] && grep -q -- "--at: \"25:00\" is no time" "$dir/out"
 ok $? "a time that is none is refused"

@@ -129,6 +129,7 @@ Test(complete, a_slip_of_a_name_is_understood)
         {"pod", "default/rign-0", "default/ring-0"},
         {"pod", "default/web", "lab/web"},
         {"pod", "lba/web", "lab/web"},
+        {"pod", "default/slover-0", "lab/solver-0"},
         {"card", "hots-a/0000:01:00.0", "host-a/0000:01:00.0"},
         {"card", "host-a/0000:01:00.1", "host-a/0000:01:00.0"},
         {"card", "elsewhere/0000:01:00.0", NULL},
