@@ -108,7 +108,7 @@ static int dispatch(struct cli *c, int argc, char **argv)
     c->kind = verb_about(v->name)->kind;
     struct running r = {.verb = v, .argc = argc, .argv = argv};
     bool again = c->set.watch && options_have(v->options, "watch") &&
-                 strcmp(v->name, VERB_WATCHES) != 0;
+                 !options_have(VERB_WATCHES, v->name);
     rc = again ? watch(c, &r) : run(c, &r);
     if (rc && c->status == 404)
         suggest_names(c, verb_about(v->name)->takes, argc, argv);

@@ -50,7 +50,7 @@ const struct verb verbs[] = {
      NAMED_NONE},
     {"history", "KIND/NAME",
      "what a node, card, pod or job was at a moment, and what happened then", 1,
-     1, verb_history, VERB_ASK VERB_FORM " namespace at", NAMED_NONE},
+     1, verb_history, VERB_ASK VERB_WATCH " namespace at", NAMED_NONE},
     {"simulate", "FILE",
      "where the pods and jobs in FILE (YAML or JSON; - is stdin) would go", 1,
      1, verb_simulate, VERB_ASK VERB_FORM " applied", NAMED_NONE},

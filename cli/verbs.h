@@ -49,8 +49,8 @@ extern const size_t n_verbs_about;
 /* Never NULL: one that nothing is told of has empty texts. */
 const struct verb_about *verb_about(const char *name);
 
-/* The one that does what -w says itself. */
-#define VERB_WATCHES "events"
+/* Those that do what -w says themselves. */
+#define VERB_WATCHES "events history"
 
 /* The one that shows what no change tells of. */
 #define VERB_UNTOLD "top"

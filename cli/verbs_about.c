@@ -140,9 +140,11 @@ const struct verb_about verbs_about[] = {
      .kind = "",
      .takes = "node|card|pod|job",
      .lists = {&past_pods_listing, &past_cards_listing, &events_listing},
-     .examples = "biga history node/host1 --at 14:05   # who had which card\n"
-                 "biga history pod/ring-0 --at -2h     # why it was refused\n"
-                 "biga history job/lab/ring --at 2026-11-01T14:05:07Z",
+     .examples =
+         "biga history node/host1 --at 14:05   # who had which card\n"
+         "biga history pod/ring-0 --at -2h     # why it was refused\n"
+         "biga history job/lab/ring --at 2026-11-01T14:05:07Z\n"
+         "biga history job/ring -w             # as things happen to it",
      .see = "events why"},
     {.name = "simulate",
      .group = GROUP_JOBS,

@@ -55,9 +55,7 @@ int history_name_parse(struct cli *c, const char *text,
     return 0;
 }
 
-/* What has to do with it: of a node also its cards and pods, of a job its
- * pods. */
-static void add_name(struct str *path, const struct history_name *n)
+void history_name_add_query(struct str *path, const struct history_name *n)
 {
     const char *slash = strchr(n->object, '/');
     cleanup_free char *first = xstrndup(
@@ -238,7 +236,7 @@ static int add_query(struct cli *c, int argc, char **argv,
     if (rc)
         return rc;
     if (argc > 0)
-        add_name(query, name);
+        history_name_add_query(query, name);
     else
         cli_add_query(query, "namespace", cli_namespace(c));
     if (*c->set.reason)

@@ -14,5 +14,8 @@ struct history_name {
  * caller's. */
 int history_name_parse(struct cli *c, const char *text,
                        struct history_name *ret);
+/* Append the parameters of /v1/events for what has to do with it: of a node
+ * also its cards and pods, of a job its pods. */
+void history_name_add_query(struct str *path, const struct history_name *n);
 
 #endif

@@ -5,7 +5,9 @@
 
 #include "cli/base/age.h"
 #include "cli/base/moment.h"
+#include "cli/base/output.h"
 #include "cli/base/say.h"
+#include "cli/base/watch.h"
 #include "cli/verb/verb.h"
 #include "lib/base/mem.h"
 
@@ -130,36 +132,114 @@ static void say_events(struct cli *c, const cJSON *answer)
     (void)listing_show(c, list, &events_listing); /* it has the list */
 }
 
-int verb_history(struct cli *c, int argc, char **argv)
+/* --- the verb ------------------------------------------------------------- */
+
+struct looking {
+    const struct history_name *name;
+    const char *path; /* of what it was */
+    double newest;    /* number of the last event that was shown */
+};
+
+static int look(struct cli *c, struct looking *l)
 {
-    cleanup_str struct str path = STR_INIT(8192);
     cleanup_with(json) cJSON *answer = NULL;
-    struct history_name name = {0};
-    (void)argc;
-    int rc = history_name_parse(c, argv[0], &name);
+    const bool json = c->set.json;
+    const cJSON *e;
+    c->set.json = false; /* what is asked is for us */
+    int rc = cli_get(c, l->path, &answer);
+    c->set.json = json;
     if (rc)
         return rc;
-    const char *slash = strchr(name.object, '/');
-    cleanup_free char *object = steal(&name.object);
-    name.object = object;
-    cleanup_free char *first = xstrndup(object, slash ? (size_t)(slash - object)
-                                                      : strlen(object));
-    str_addf(&path, "/v1/history/%s/", name.kind);
-    cli_add_encoded(&path, first);
-    if (slash) {
-        str_add_c(&path, '/');
-        cli_add_encoded(&path, slash + 1);
+    cJSON_ArrayForEach(e, json_list(answer, "events"))
+    {
+        if (json_number(e, "seq") > l->newest)
+            l->newest = json_number(e, "seq");
     }
-    str_add(&path, "?");
-    rc = moment_add_query(&path, "at", "--at", c->set.at);
-    if (rc == 0)
-        rc = cli_get(c, str_text(&path), &answer);
-    if (rc || !answer)
-        return rc;
-    say_head(c, &name, answer);
+    if (json) {
+        cleanup_free char *text = cJSON_PrintUnformatted(answer);
+        str_addf(&c->out, "%s\n", text ? text : "");
+        return 0;
+    }
+    say_head(c, l->name, answer);
     say_place(c, answer);
     say_list(c, json_list(answer, "cards"), &past_cards_listing);
     say_list(c, json_list(answer, "pods"), &past_pods_listing);
     say_events(c, answer);
     return 0;
+}
+
+static void add_path(void *ctx, struct str *path)
+{
+    const struct looking *l = ctx;
+    str_addf(path, "/v1/events?follow=true&continue=%.0f", l->newest);
+    history_name_add_query(path, l->name);
+}
+
+/* Of many that come at once the first look shows all. */
+static int take(struct cli *c, void *ctx, const char *data)
+{
+    struct looking *l = ctx;
+    cleanup_with(json) cJSON *event = NULL;
+    struct error err = {0};
+    if (json_parse(data, strlen(data), &event, &err))
+        return cli_fail("the server's event is no JSON: %s", err.text);
+    if (json_number(event, "seq") <= l->newest)
+        return 0;
+    if (!c->set.json)
+        str_add_c(&c->out, '\n');
+    int rc = look(c, l);
+    return rc ? rc : output_finish(c);
+}
+
+/* Whenever something happens to it. */
+static int watch(struct cli *c, struct looking *l)
+{
+    const struct watch_stream stream = {add_path, take, l};
+    if (*c->set.at)
+        return cli_usage("--at: cannot be combined with -w");
+    int rc = look(c, l);
+    if (rc == 0)
+        rc = output_finish(c);
+    if (c->set.json)
+        c->seen = listing_seen_create(); /* documents of YAML are parted */
+    if (rc == 0)
+        rc = watch_stream(c, &stream);
+    if (c->seen)
+        listing_seen_destroy(steal(&c->seen));
+    return rc;
+}
+
+static void add_object(struct str *path, const struct history_name *n)
+{
+    const char *slash = strchr(n->object, '/');
+    cleanup_free char *first = xstrndup(
+        n->object, slash ? (size_t)(slash - n->object) : strlen(n->object));
+    str_addf(path, "/v1/history/%s/", n->kind);
+    cli_add_encoded(path, first);
+    if (slash) {
+        str_add_c(path, '/');
+        cli_add_encoded(path, slash + 1);
+    }
+    str_add_c(path, '?');
+}
+
+int verb_history(struct cli *c, int argc, char **argv)
+{
+    cleanup_str struct str path = STR_INIT(8192);
+    cleanup_with(json) cJSON *none = NULL; /* it is printed as it comes */
+    struct history_name name = {0};
+    (void)argc;
+    int rc = history_name_parse(c, argv[0], &name);
+    if (rc)
+        return rc;
+    cleanup_free char *object = steal(&name.object);
+    name.object = object;
+    add_object(&path, &name);
+    rc = moment_add_query(&path, "at", "--at", c->set.at);
+    struct looking l = {.name = &name, .path = str_text(&path)};
+    if (rc == 0)
+        rc = c->set.watch  ? watch(c, &l)
+             : c->set.json ? cli_get(c, l.path, &none)
+                           : look(c, &l);
+    return rc;
 }

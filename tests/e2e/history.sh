@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/extender.sh
 need curl
 unset BIGA_SERVER BIGA_JSON
-echo "1..17"
+echo "1..19"
 
 biga() { "$BUILD/biga" --server "http://127.0.0.1:$(port read)" "$@"; }
 get() { curl -sS --max-time "$HANGS" "http://127.0.0.1:$(port read)$1"; }
@@ -62,6 +62,13 @@ bind w-0 host1 | grep -q '"Error":""'
 until_true happened Bound pod/lab/w-0
 ok $? "a bind is told of, with its job"
 
+"$BUILD/biga" --server "http://127.0.0.1:$(port read)" \
+    history node/host1 -w >"$dir/past" 2>&1 &
+past=$!
+pids+=("$past")
+until_true grep -qs "^lab/w-0 " "$dir/past"
+ok $? "what was is shown, and watched"
+
 cat >"$dir/big.yaml" <<'POD'
 apiVersion: v1
 kind: Pod
@@ -78,6 +85,11 @@ before=$(now)
 
 biga release lab/w-0 >/dev/null && until_true happened Released pod/lab/w-0
 ok $? "a place that is given back is told of"
+until_true grep -q " Released  *pod/lab/w-0 " "$dir/past" &&
+    [ "$(grep -c "^node host1 at " "$dir/past")" -gt 1 ]
+ok $? "… and shown to who watches"
+kill "$past"
+wait "$past" 2>/dev/null
 
 biga history node/host1 --at "$before" >"$dir/out" 2>&1 &&
     grep -q "lab/w-0 " "$dir/out" && grep -q "ready since" "$dir/out"
