@@ -209,6 +209,9 @@ int main(int argc, char **argv)
     }
     program.given = given;
     c.given = given;
+    /* before it puts options first */
+    cleanup_free char **words = xmemdup(argv + 1, (size_t)argc * sizeof *argv);
+    c.words = words;
     int about = argc;
     if (asks_help(&program, argc, argv, &about))
         return print_out(&c, verb_help(&c, about < argc, argv + about));

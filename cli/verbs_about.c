@@ -162,7 +162,8 @@ const struct verb_about verbs_about[] = {
      .examples =
          "biga run ring -n 16 --gpus 1 --image solver:1 -- solver --steps 9\n"
          "biga run -n 2 --image a:1 --xpu-image b:1   # with xPU pods\n"
-         "biga run -n 2 --image a:1 --dry-run | kubectl apply -f -",
+         "biga run -n 2 --image a:1 --dry-run | kubectl apply -f -   "
+         "# in a cluster",
      .see = "apply jobs wait delete"},
     {.name = "apply",
      .group = GROUP_ACT,

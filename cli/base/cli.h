@@ -70,6 +70,8 @@ struct cli {
     struct listing_seen *seen; /* of a list that is watched; NULL: it is not */
     bool nothing;              /* the list that was shown is empty */
     long status;               /* of the server's last answer; 0: none came */
+    char **words;      /* the command line, without the program; NULL at its
+                        * end */
     const bool *given; /* of the settings: on the command line; NULL: none */
     int n_behind;      /* arguments behind a "--"; -1: there is none */
     char *name;        /* of cli_qualify() */

@@ -11,10 +11,16 @@
 #include "cli/verb/verb.h"
 #include "cli/verb/wait.h"
 #include "lib/base/mem.h"
+#include "lib/base/text.h"
 #include "lib/io/yaml_write.h"
 #include "model/topo/topo.h"
 
-enum { NAME_LETTERS = 5, BODY_MAX = 1 << 20, PAIRS_MAX = 4096 };
+enum {
+    NAME_LETTERS = 5,
+    BODY_MAX = 1 << 20,
+    PAIRS_MAX = 4096,
+    CLUSTER_WAIT_MS = 1500,
+};
 
 /* "run-x7k2m", as nobody else has called one. */
 static char *make_name(void)
@@ -97,6 +103,29 @@ static int show(struct cli *c, const cJSON *template, const cJSON *job)
     return 0;
 }
 
+/* The same command, as it is of use there. */
+static void say_cluster(struct cli *c)
+{
+    cleanup_with(json) cJSON *cluster = NULL;
+    cleanup_str struct str line = STR_INIT(BODY_MAX);
+    bool added = false;
+    if ((c->status != 403 && c->status != 404) ||
+        cli_peek(c, "/v1/cluster", CLUSTER_WAIT_MS, &cluster) < 0)
+        return;
+    for (char **w = c->words; w && *w; w++) {
+        if (!added && strcmp(*w, "--") == 0) {
+            str_add(&line, " --dry-run");
+            added = true;
+        }
+        str_add_c(&line, ' ');
+        shell_add_word(&line, *w);
+    }
+    fprintf(stderr,
+            "In a cluster kubectl submits jobs, also this one:\n"
+            "  biga%s%s | kubectl apply -f -\n",
+            str_text(&line), added ? "" : " --dry-run");
+}
+
 static int apply(struct cli *c, const struct run *r, const cJSON *template,
                  const cJSON *job)
 {
@@ -112,6 +141,8 @@ static int apply(struct cli *c, const struct run *r, const cJSON *template,
     if (body.overflow)
         return cli_fail("run: the command has more than 1 MiB");
     int rc = cli_post(c, "/v1/pods", &body, &answer);
+    if (rc)
+        say_cluster(c);
     if (rc || !answer)
         return rc;
     cli_line(

@@ -149,22 +149,3 @@ void html_add_command(struct str *out, const char *command)
               "</span>",
               command, command);
 }
-
-void shell_add_word(struct str *out, const char *word)
-{
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                "abcdefghijklmnopqrstuvwxyz0123456789"
-                                "-._/:=@%+,";
-    if (*word && word[strspn(word, plain)] == '\0') {
-        str_add(out, word);
-        return;
-    }
-    str_add_c(out, '\'');
-    for (const char *p = word; *p; p++) {
-        if (*p == '\'')
-            str_add(out, "'\\''");
-        else
-            str_add_c(out, *p);
-    }
-    str_add_c(out, '\'');
-}

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "lib/base/str.h"
+#include "lib/base/text.h" /* shell_add_word() */
 
 /* Append `fmt`, which is markup, with its arguments.  Each %s is a text, of
  * whoever, and is escaped: it may stand between tags and in an attribute with
@@ -34,7 +35,5 @@ void html_add_bar(struct str *out, uint64_t free, uint64_t whole,
 
 /* A command that can be copied; what is in it has been quoted for a shell. */
 void html_add_command(struct str *out, const char *command);
-/* Append a word of a command, in quotes when a shell would see more in it. */
-void shell_add_word(struct str *out, const char *word);
 
 #endif

@@ -198,3 +198,22 @@ int text_order(const char *a, const char *b)
         return *x ? 1 : -1;
     return strcmp(a, b);
 }
+
+void shell_add_word(struct str *out, const char *word)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "abcdefghijklmnopqrstuvwxyz0123456789"
+                                "-._/:=@%+,";
+    if (*word && word[strspn(word, plain)] == '\0') {
+        str_add(out, word);
+        return;
+    }
+    str_add_c(out, '\'');
+    for (const char *p = word; *p; p++) {
+        if (*p == '\'')
+            str_add(out, "'\\''");
+        else
+            str_add_c(out, *p);
+    }
+    str_add_c(out, '\'');
+}

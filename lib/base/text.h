@@ -40,4 +40,7 @@ void text_escape_short(const char *text, size_t max, struct str *out);
  * are in the order of their bytes: only equal texts are equal. */
 int text_order(const char *a, const char *b);
 
+/* Append a word of a command, in quotes when a shell would see more in it. */
+void shell_add_word(struct str *out, const char *word);
+
 #endif

@@ -78,6 +78,24 @@ def a_job(t, c, reader):
         wait_for("the audit finds nothing", right, every=0.3)
 
 
+def a_line(t, c, lab):
+    with t.check("biga run says what to run in a cluster, and that works"):
+        args = ["run", "line", "-n", "2", "--image", "busybox:static"]
+        status, said = biga(lab, *args, "--", "sleep", "600")
+        command = ("  biga run line -n 2 --image busybox:static --dry-run "
+                   "-- sleep 600 | kubectl apply -f -")
+        assert status == 1 and command in said.splitlines(), said
+        status, job = biga(lab, *args, "--dry-run", "--", "sleep", "600")
+        assert status == 0, job
+        c.kubectl("apply", "-f", "-", stdin=job)
+        wait_for("its pods are bound", lambda: [
+            p for p in c.api.list("pods", "default")
+            if p["metadata"].get("labels", {}).get(
+                "batch.kubernetes.io/job-name") == "line"
+            and p["spec"].get("nodeName")][1:])
+        c.kubectl("delete", "job", "line")
+
+
 def ends(t, c, lab, reader):
     with t.check("what is deleted is free again"):
         c.api.delete_all("pods", "default")
@@ -105,6 +123,7 @@ def main():
         reader = lab.read_api(lab.leader(), lab.reader())
         one_pair(t, c, lab)
         a_job(t, c, reader)
+        a_line(t, c, lab)
         ends(t, c, lab, reader)
         t.finish()
 

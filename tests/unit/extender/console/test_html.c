@@ -64,15 +64,3 @@ Test(html, a_bar_shows_what_is_left)
     html_add_bar(&out, 1, 0, "cores");
     is("");
 }
-
-Test(html, words_of_a_command_stay_words)
-{
-    shell_add_word(&out, "default/ring-0");
-    is("default/ring-0");
-    shell_add_word(&out, "a b");
-    is("'a b'");
-    shell_add_word(&out, "x'; rm -rf /; '");
-    is("'x'\\''; rm -rf /; '\\'''");
-    shell_add_word(&out, "");
-    is("''");
-}

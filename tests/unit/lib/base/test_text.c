@@ -255,3 +255,18 @@ Test(text, words_are_wrapped)
         cr_expect_str_eq(str_text(&out), cases[i].want);
     }
 }
+
+Test(text, words_of_a_command_stay_words)
+{
+    static const char *const cases[][2] = {
+        {"default/ring-0", "default/ring-0"},
+        {"a b", "'a b'"},
+        {"x'; rm -rf /; '", "'x'\\''; rm -rf /; '\\'''"},
+        {"", "''"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cleanup_str struct str out = STR_INIT(256);
+        shell_add_word(&out, cases[i][0]);
+        cr_expect_str_eq(str_text(&out), cases[i][1]);
+    }
+}
