@@ -42,25 +42,25 @@ bool output_name(const cJSON *object, struct str *out)
 {
     const cJSON *pod = cJSON_GetObjectItemCaseSensitive(object, "pod");
     const bool named = *json_text(object, "name");
+    const char *id = *json_text(object, "pci")  ? "pci"
+                     : *json_text(object, "id") ? "id"
+                                                : "card"; /* of an event */
     if (!named && *json_text(pod, "name"))
         return output_name(pod, out);
     if (add_text(object, named ? "namespace" : "node", out) &&
-        (named || *json_text(object, "id")))
+        (named || *json_text(object, id)))
         str_add_c(out, '/');
     else if (!named)
         return *json_text(object, "node");
-    return add_text(object,
-                    named                       ? "name"
-                    : *json_text(object, "pci") ? "pci"
-                                                : "id",
-                    out);
+    return add_text(object, named ? "name" : id, out);
 }
 
-/* "Pod" as "pod/" */
+/* "Pod" as "pod/"; of what is of several kinds, as events, its own */
 static void add_kind(const cJSON *object, const char *kind, struct str *out)
 {
     const char *own = json_text(object, "kind");
-    bool says = isupper((unsigned char)*own) && output_name(object, out);
+    bool says = (!*kind || isupper((unsigned char)*own)) &&
+                output_name(object, out);
     str_reset(out);
     for (const char *p = says ? own : kind; *p; p++)
         str_add_c(out, (char)tolower((unsigned char)*p));

@@ -177,7 +177,9 @@ static int show(struct watched *w, cJSON *list)
     {
         cleanup_free char *text = c->set.json ? cJSON_PrintUnformatted(e)
                                               : NULL;
-        if (text)
+        if (text && c->form == OUTPUT_NAME)
+            str_addf(&c->out, "%s\n", text);
+        else if (text)
             str_addf(&c->out, "{\"type\":\"ADDED\",\"object\":%s}\n", text);
     }
     return output_finish(c);

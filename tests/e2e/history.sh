@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/extender.sh
 need curl
 unset BIGA_SERVER BIGA_JSON
-echo "1..19"
+echo "1..21"
 
 biga() { "$BUILD/biga" --server "http://127.0.0.1:$(port read)" "$@"; }
 get() { curl -sS --max-time "$HANGS" "http://127.0.0.1:$(port read)$1"; }
@@ -58,9 +58,20 @@ until_true grep -q "NodeReady  *node/host3" "$dir/watched"
 ok $? "and shown as they come"
 kill "$watch"
 
+biga events -o name | grep -q "^node/host3$"
+ok $? "as names, which biga history takes"
+"$BUILD/biga" --server "http://127.0.0.1:$(port read)" events -w -o name \
+    >"$dir/names" 2>&1 &
+names=$!
+pids+=("$names")
+
 bind w-0 host1 | grep -q '"Error":""'
 until_true happened Bound pod/lab/w-0
 ok $? "a bind is told of, with its job"
+until_true grep -qs "^pod/lab/w-0$" "$dir/names"
+ok $? "… by its name"
+kill "$names"
+wait "$names" 2>/dev/null
 
 "$BUILD/biga" --server "http://127.0.0.1:$(port read)" \
     history node/host1 -w >"$dir/past" 2>&1 &
