@@ -80,7 +80,7 @@ const struct verb_about verbs_about[] = {
      .group = GROUP_LOOK,
      .kind = "",
      .takes = "",
-     .examples = "biga policy\n"
+     .examples = "biga policy -n lab\n"
                  "biga policy --check policy.json",
      .see = "why"},
     {.name = "cluster",

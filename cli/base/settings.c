@@ -49,11 +49,10 @@ static const struct conf_setting settings[] = {
          .otherwise = "", .metavar = "COLUMN"),
     TEXT("namespace", namespace,
          "allocations, attach, card, cp, delete, events, exec, history, job, "
-         "jobs, logs, pods, port-forward, ps, release, rsh, run, top, wait, "
-         "why: "
-         "the namespace of a NAME without one, otherwise \"default\"; lists "
-         "show "
-         "only this namespace. run: -n N is how many pairs.",
+         "jobs, logs, pods, policy, port-forward, ps, release, rsh, run, top, "
+         "wait, why: the namespace of a NAME without one, otherwise "
+         "\"default\"; lists show only this namespace. run: -n N is how many "
+         "pairs.",
          .letter = 'n', .otherwise = "", .metavar = "NAMESPACE"),
     FLAG("all-namespaces", all_namespaces,
          "Lists show all namespaces, whatever BIGA_NAMESPACE says.",

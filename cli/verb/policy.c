@@ -164,6 +164,42 @@ static void services_render(struct cli *c, const cJSON *list)
     lacking_render(c, list);
 }
 
+/* Only what is of that namespace. */
+static void choose(cJSON *policy, const char *namespace)
+{
+    static const char *const lists[] = {"quotas", "services", "devices"};
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        cJSON *list = cJSON_GetObjectItemCaseSensitive(policy, lists[i]);
+        for (cJSON *x = list ? list->child : NULL, *next; x; x = next) {
+            next = x->next;
+            if (strcmp(json_text(x, "namespace"), namespace) != 0)
+                cJSON_Delete(cJSON_DetachItemViaPointer(list, x));
+        }
+    }
+}
+
+static int fetch(struct cli *c, cJSON **ret_json)
+{
+    const char *namespace = cli_namespace(c);
+    cleanup_with(json) cJSON *json = NULL;
+    const bool as_json = c->set.json;
+    if (!namespace)
+        return cli_get(c, "/v1/policy", ret_json);
+    c->set.json = false; /* what is asked is for us */
+    int rc = cli_get(c, "/v1/policy", &json);
+    c->set.json = as_json;
+    if (rc)
+        return rc;
+    choose(json, namespace);
+    if (as_json) {
+        cleanup_free char *text = cJSON_PrintUnformatted(json);
+        str_addf(&c->out, "%s\n", text ? text : "");
+    } else {
+        *ret_json = steal(&json);
+    }
+    return 0;
+}
+
 int verb_policy(struct cli *c, int argc, char **argv)
 {
     cleanup_with(json) cJSON *json = NULL;
@@ -173,7 +209,7 @@ int verb_policy(struct cli *c, int argc, char **argv)
         return cli_usage("policy: a file is not watched: --check, or --watch");
     if (c->set.check)
         return check(c, c->set.check);
-    int rc = cli_get(c, "/v1/policy", &json);
+    int rc = fetch(c, &json);
     if (rc || !json)
         return rc;
     if (*json_text(json, "error")) {

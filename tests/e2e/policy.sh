@@ -70,6 +70,10 @@ filter "$(pod a team-a 2)" | grep -q '"NodeNames":\["' &&
 ok $? "a pod within the quota"
 shows '^team-a +2/3 '
 ok $? "the use is shown"
+biga policy -n team-a | grep -Eq '^team-a +2/3 ' &&
+    ! biga policy -n team-b | grep -q '^team-a' &&
+    biga policy -n team-b -o json | grep -q '"quotas":\[\]'
+ok $? "… of one namespace"
 filter "$(pod b team-a 2)" >"$dir/refused"
 grep -q 'quota of namespace team-a: 2 of 3 cards used, 2 more asked' "$dir/refused" &&
     grep -q '"FailedAndUnresolvableNodes":{"' "$dir/refused"
