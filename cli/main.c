@@ -71,7 +71,9 @@ static int watch(struct cli *c, struct running *r)
 {
     c->seen = listing_seen_create();
     bool untold = strcmp(r->verb->name, VERB_UNTOLD) == 0;
-    int rc = watch_run(c, run_again, r, untold);
+    bool told = options_have(r->verb->options, "server");
+    int rc = told ? watch_run(c, run_again, r, untold)
+                  : watch_again(c, run_again, r);
     listing_seen_destroy(steal(&c->seen));
     free(r->last);
     return rc;

@@ -88,15 +88,13 @@ const struct verb verbs[] = {
      "after damage to the state: trust NODE, or all nodes, again", 0, 1,
      verb_trust, VERB_ASK VERB_FORM, NAMED_NONE},
     {"pods", "", "the pods on this host and its cards, and their states", 0, 0,
-     verb_pods, VERB_LOCAL VERB_FORM VERB_CHOOSE " namespace all-namespaces",
-     NAMED_NONE},
+     verb_pods, VERB_LOCAL VERB_LIST_NAMED, NAMED_NONE},
     {"card", "COMMAND [CARD]…",
      "this host's cards: ps, ps CARD, show CARD, drain CARD, undrain CARD, "
      "flash CARD, objects CARD, logs CARD POD, exec CARD POD -- COMMAND…",
      1, VERB_ARGS_MAX, verb_card,
-     VERB_LOCAL VERB_FORM VERB_CHOOSE
-     " namespace all-namespaces container follow limit-bytes exec-timeout "
-     "bfb sha256 expect timeout force",
+     VERB_LOCAL VERB_LIST_NAMED " container follow limit-bytes exec-timeout "
+                                "bfb sha256 expect timeout force",
      NAMED_NONE},
     {"logs", "[[NAMESPACE/]POD|job/NAME]",
      "print what a pod, or each pod of a job, writes", 0, 1, verb_logs,

@@ -15,6 +15,7 @@ enum {
     AGAIN_MIN_MS = 250,
     AGAIN_MAX_MS = 10000,
     SLEEP_MS = 100,
+    POLL_MS = 2000,
 };
 
 struct watching {
@@ -187,6 +188,15 @@ int watch_run(struct cli *c, watch_f *again, void *ctx, bool untold)
     struct watching w = {
         .cli = c, .again = again, .ctx = ctx, .untold = untold};
     return run(&w);
+}
+
+int watch_again(struct cli *c, watch_f *again, void *ctx)
+{
+    struct watching w = {.cli = c, .again = again, .ctx = ctx};
+    take_signals();
+    while (!atomic_load(&stop) && look(&w, "") == 0)
+        sleep_ms(POLL_MS);
+    return atomic_load(&stop) ? 0 : w.rc;
 }
 
 int watch_stream(struct cli *c, const struct watch_stream *stream)

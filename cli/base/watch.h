@@ -18,6 +18,10 @@ int watch_run(struct cli *c, watch_f *again, void *ctx, bool untold);
 /* End it as a signal does; also in a handler of one. */
 void watch_stop(void);
 
+/* The same of what nothing tells the changes of: looked at every 2 s, until
+ * that fails. */
+int watch_again(struct cli *c, watch_f *again, void *ctx);
+
 /* The same of what another stream of events says, each once. */
 struct watch_stream {
     /* Append where it is, now that so much has come.  Of each connection. */

@@ -333,9 +333,8 @@ static const struct card_command {
     const char *options;
     int named; /* the argument that is a pod's name; 0: none is */
 } commands[] = {
-    {"ps", "", 0, 0, verb_card_ps, VERB_LOCAL VERB_FORM VERB_CHOOSE, 0},
-    {"ps", " [CARD]", 1, 1, verb_card_ps,
-     VERB_LOCAL VERB_FORM VERB_CHOOSE " namespace all-namespaces", 0},
+    {"ps", "", 0, 0, verb_card_ps, VERB_LOCAL VERB_LIST, 0},
+    {"ps", " [CARD]", 1, 1, verb_card_ps, VERB_LOCAL VERB_LIST_NAMED, 0},
     {"show", " CARD", 1, 1, verb_card_show, VERB_LOCAL VERB_FORM, 0},
     {"drain", " CARD", 1, 1, verb_card_drain, VERB_LOCAL VERB_FORM, 0},
     {"undrain", " CARD", 1, 1, verb_card_undrain, VERB_LOCAL VERB_FORM, 0},

@@ -90,10 +90,20 @@ ok $? "kill -9: draining is remembered, the socket is taken over"
 says "takes pods again" biga card undrain "$card"
 ok $? "it can be undrained"
 
+BIGA_SOCKET=$act/actuator.sock "$BUILD/biga" card ps -w >"$dir/watched" 2>&1 &
+watch=$!
+pids+=("$watch")
+until_true grep -qs "^host " "$dir/watched"
 says "drained" biga card drain "$other" && says "^0000:02:00.0 +drained " biga card ps
 ok $? "so can a card whose runtime is not known"
 until_true is_published "$other" false
 ok $? "which is withdrawn, too"
+until_true grep -qE "^0000:02:00.0 +drained" "$dir/watched" &&
+    [ "$(grep -c "^CARD " "$dir/watched")" = 1 ]
+ok $? "and shown to who watches"
+kill -INT "$watch"
+wait "$watch"
+ok $? "… until Ctrl-C"
 says "takes pods again" biga card undrain "$other" &&
     until_true is_published "$other" true
 ok $? "until it is undrained"
