@@ -5,6 +5,7 @@
 #include "extender/admit/cookie.h"
 #include "extender/console/console_files.h"
 #include "extender/console/console_page.h"
+#include "extender/console/html.h"
 #include "extender/console/pages.h"
 #include "extender/view/drawing.h"
 #include "lib/base/mem.h"
@@ -82,13 +83,38 @@ static void on_replay(struct httpd_request *rq, void *ctx)
 
 /* --- who looks ------------------------------------------------------------ */
 
-void console_show_login(struct httpd_request *rq, const char *why)
+static void show_login(struct httpd_request *rq, const char *why,
+                       const char *next)
 {
     struct str *out = httpd_reply(rq);
     str_reset(out);
-    console_login_write(why, httpd_path(rq), out);
+    console_login_write(why, next, out);
     httpd_content_type(rq, "text/html; charset=utf-8");
     console_harden(rq);
+}
+
+/* The page that is asked for, with its query: a moment, or what is sought. */
+static void add_target(const struct httpd_request *rq, struct str *out)
+{
+    const char *name, *value;
+    char gap = '?';
+    str_add(out, httpd_path(rq));
+    for (size_t i = 0; httpd_query_at(rq, i, &name, &value); i++) {
+        if (strcmp(name, "fragment") == 0) /* a part of a page is none */
+            continue;
+        str_add_c(out, gap);
+        gap = '&';
+        html_add_segment(out, name);
+        str_add_c(out, '=');
+        html_add_segment(out, value);
+    }
+}
+
+void console_show_login(struct httpd_request *rq, const char *why)
+{
+    cleanup_str struct str next = STR_INIT(4 * URI_MAX);
+    add_target(rq, &next);
+    show_login(rq, why, str_text(&next));
 }
 
 static void go_to(struct httpd_request *rq, const char *path)
@@ -101,10 +127,10 @@ static void go_to(struct httpd_request *rq, const char *path)
 /* Only a page of ours, and not the one that asks for a token. */
 static const char *next_page(const char *next)
 {
-    return next && strncmp(next, "/ui/", 4) == 0 &&
-                   strncmp(next, "/ui/log", 7) != 0
-               ? next
-               : "/";
+    bool fleet = next && next[0] == '/' && (!next[1] || next[1] == '?');
+    bool page = next && strncmp(next, "/ui/", 4) == 0 &&
+                strncmp(next, "/ui/log", 7) != 0;
+    return fleet || page ? next : "/";
 }
 
 /* Whose the token is, is judged on the page that it leads to. */
@@ -121,8 +147,10 @@ static void on_login(struct httpd_request *rq, void *ctx)
                             : uri_param(form, "token");
     if (!token || !*token || !cookie_set(rq, app->listener.secure, token)) {
         httpd_status(rq, 400);
-        console_show_login(rq, "a token has letters, digits and -._~+/=, and "
-                               "at most 2000 of them");
+        show_login(rq,
+                   "a token has letters, digits and -._~+/=, and at most 2000 "
+                   "of them",
+                   next_page(uri_param(form, "next")));
     } else {
         go_to(rq, next_page(uri_param(form, "next")));
     }

@@ -168,6 +168,16 @@ const char *httpd_query_n(const struct httpd_request *rq, const char *name,
     return uri_param_n(&rq->uri, name, n);
 }
 
+bool httpd_query_at(const struct httpd_request *rq, size_t n,
+                    const char **ret_name, const char **ret_value)
+{
+    if (n >= rq->uri.n_params)
+        return false;
+    *ret_name = rq->uri.params[n].name;
+    *ret_value = rq->uri.params[n].value;
+    return true;
+}
+
 const char *httpd_route_name(const struct httpd_request *rq)
 {
     return rq->route->name;

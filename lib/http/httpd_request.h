@@ -35,6 +35,9 @@ const char *httpd_query(const struct httpd_request *rq, const char *name);
 /* The n-th of those of this name: httpd_config.repeats. */
 const char *httpd_query_n(const struct httpd_request *rq, const char *name,
                           size_t n);
+/* The n-th parameter of all, as they came; false: there are fewer. */
+bool httpd_query_at(const struct httpd_request *rq, size_t n,
+                    const char **ret_name, const char **ret_value);
 /* Of its route, once that was found: before httpd_config.admit is asked. */
 const char *httpd_route_name(const struct httpd_request *rq);
 /* True when no parameter but those in `names` (NULL-terminated) is there;

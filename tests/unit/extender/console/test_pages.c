@@ -43,6 +43,45 @@ Test(pages, escape_what_they_show)
     }
 }
 
+/* Where the login leads to that this page asked for. */
+static void expect_next(const char *next, const char *location)
+{
+    char where[512] = "";
+    cleanup_str struct str body = STR_INIT(4096);
+    str_addf(&body, "token=abc&next=%s", next);
+    cr_expect_eq(
+        raw_call(x.port, "POST", "/ui/login", "", str_text(&body), &reply), 303,
+        "%s", next);
+    (void)raw_header(&reply, "Location", where, sizeof where);
+    cr_expect_str_eq(where, location, "%s", next);
+}
+
+Test(pages, lead_back_to_what_was_asked)
+{
+    expect_next("%2F%3Fat%3D2026-11-01T14%253A05%253A00Z",
+                "/?at=2026-11-01T14%3A05%3A00Z");
+    expect_next("/ui/search%3Fq%3Da%2526b", "/ui/search?q=a%26b");
+    expect_next("/", "/");
+    expect_next("//evil/", "/");
+    expect_next("/%5Cevil", "/");
+    expect_next("https://evil/", "/");
+    expect_next("/v1/nodes", "/");
+    expect_next("/ui/logout", "/");
+    expect_next("%3Fat%3D1", "/");
+    cr_expect_eq(raw_call(x.port, "POST", "/ui/login", "",
+                          "token=a%3Bb&next=/ui/search%3Fq%3Dx", &reply),
+                 400);
+    cr_expect(strstr(reply.body.data, "value=\"/ui/search?q=x\""));
+}
+
+Test(pages, ask_for_a_token_and_keep_the_query)
+{
+    cr_expect_eq(get("/ui/login?q=%22a%20b%26&fragment=1&at=x"), 200);
+    cr_expect(
+        strstr(reply.body.data, "value=\"/ui/login?q=%22a%20b%26&amp;at=x\""),
+        "%s", reply.body.data);
+}
+
 Test(pages, keep_a_token_and_forget_it)
 {
     char cookie[256] = "";
