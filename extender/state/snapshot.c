@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/state/scope.h"
 #include "extender/state/snapshot_private.h"
 #include "extender/state/usage.h"
 #include "lib/base/mem.h"
@@ -305,6 +306,8 @@ void snapshot_unref(struct snapshot *s)
     policy_unref(s->policy);
     namespace_sums_unref(s->quotas);
     moving_pods_unref(s->moves);
+    scope_unref(s->scope);
+    snapshot_unref(s->whole);
     free(s);
 }
 

@@ -82,6 +82,7 @@ struct node_page {
     struct node *nodes[SNAPSHOT_PAGE];
 };
 
+struct scope;
 struct room_page;  /* what hosts have for pods, for as many nodes */
 struct room_table; /* the same of names that no node has */
 
@@ -104,6 +105,8 @@ struct snapshot {
     struct policy *policy;         /* NULL: none */
     struct namespace_sums *quotas; /* of namespaces, whatever their quota */
     struct moving_pods *moves;     /* pods that come and go; NULL: none */
+    struct scope *scope;    /* it is as somebody sees it (scope.h); NULL: all */
+    struct snapshot *whole; /* of that; NULL: it is */
 };
 
 /* Node indexes are ranks in the byte order of names. */
@@ -161,5 +164,13 @@ void snapshot_unref(struct snapshot *s); /* NULL allowed */
 DEFINE_CLEANUP(snapshot, struct snapshot *, snapshot_unref)
 
 struct snapshot *snapshot_create_empty(void);
+
+/* What is seen of it by whoever may see some namespaces (scope.h): the index
+ * has their allocations alone, and on nodes others' pods and claims are there
+ * without their names, job and uid.  Nothing is to be decided on it. */
+struct snapshot *snapshot_scoped(struct snapshot *s, struct scope *scope);
+/* What that was made of, or itself; the indexes of nodes are the same.
+ * Borrowed. */
+const struct snapshot *snapshot_whole(const struct snapshot *s);
 
 #endif
