@@ -7,7 +7,9 @@
 
 #include "extender/admit/cookie.h"
 #include "extender/admit/listener.h"
+#include "extender/admit/reach.h"
 #include "extender/admit/review.h"
+#include "extender/admit/sight.h"
 #include "extender/admit/tokens.h"
 #include "extender/app/app_metrics.h"
 #include "lib/base/str.h"
@@ -429,8 +431,11 @@ static bool is_listed(struct access *a, const char *token,
 {
     hold_lock(&a->lock);
     const char *user = a->tokens ? tokens_user(a->tokens, token) : NULL;
+    struct scope *scope = user ? tokens_scope(a->tokens, token) : NULL;
     if (user)
         httpd_set_user(rq, user);
+    if (scope)
+        sight_set_scope(rq, scope);
     return user;
 }
 
@@ -442,19 +447,22 @@ static bool is_allowed(struct access *a, const char *token,
 }
 
 /* Of a token that is in the file. */
-static enum httpd_admission
-admit_listed(struct access *a, struct httpd_request *rq, const char *token)
+static enum httpd_admission admit_listed(const struct listener *listener,
+                                         struct httpd_request *rq,
+                                         const char *token)
 {
     const struct stream_right *right = stream_right_of(rq);
     const char *namespace = httpd_arg(rq, 0);
-    if (!right || is_allowed(a, token, right, namespace))
-        return HTTPD_ADMIT;
-    httpd_refusal(rq, "forbidden");
-    httpd_fail(rq, 403,
-               "this token has no right to %s in namespace \"%.63s\": its line "
-               "in the file of --read-tokens would need \",%s:%.63s\"",
-               right->word, namespace, right->word, namespace);
-    return HTTPD_REFUSE;
+    if (right && !is_allowed(listener->access, token, right, namespace)) {
+        httpd_refusal(rq, "forbidden");
+        httpd_fail(rq, 403,
+                   "this token has no right to %s in namespace \"%.63s\": its "
+                   "line in the file of --read-tokens would need \",%s:%.63s\"",
+                   right->word, namespace, right->word, namespace);
+        return HTTPD_REFUSE;
+    }
+    cleanup_free char *text = reach_refusal(rq, sight_scope(rq));
+    return text ? refuse(listener, rq, 403, "forbidden", text) : HTTPD_ADMIT;
 }
 
 uint64_t access_client(const struct httpd_request *rq, bool secure)
@@ -478,7 +486,7 @@ static enum httpd_admission judge_token(const struct listener *listener,
                                         const char *token)
 {
     if (is_listed(listener->access, token, rq))
-        return admit_listed(listener->access, rq, token);
+        return admit_listed(listener, rq, token);
     if (!listener->access->review)
         return refuse(listener, rq, 401, "token", "this token is nobody's");
     return review(listener, rq, token);

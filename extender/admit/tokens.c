@@ -13,7 +13,8 @@
 
 enum { DIGEST = 32 };
 
-static const char *const verbs[] = {"log", "exec", "attach", "portforward"};
+static const char *const verbs[] = {"log", "exec", "attach", "portforward",
+                                    "view"};
 #define ALL_VERBS ((1U << ARRAY_LEN(verbs)) - 1)
 
 struct right {
@@ -26,6 +27,7 @@ struct token {
     char *user;
     struct right *rights;
     size_t n_rights;
+    struct scope *scope; /* NULL: all namespaces */
 };
 
 struct tokens {
@@ -116,13 +118,25 @@ static int rights_read(struct token *t, const char *text, size_t size,
             return error_set(err, EINVAL,
                              "right %zu is not allowed: must be "
                              "VERB:NAMESPACE, VERB one of log, exec, attach, "
-                             "portforward or *, NAMESPACE a name or *",
+                             "portforward, view or *, NAMESPACE a name or *",
                              t->n_rights + 1);
         t->n_rights++;
         text += length;
         size -= length;
     }
     return 0;
+}
+
+/* One right in all namespaces, or none at all, lets see all of them. */
+static struct scope *scope_of_rights(const struct token *t)
+{
+    const char *names[TOKEN_RIGHTS_MAX];
+    for (size_t i = 0; i < t->n_rights; i++) {
+        names[i] = t->rights[i].namespace;
+        if (strcmp(names[i], "*") == 0)
+            return NULL;
+    }
+    return t->n_rights ? scope_create(names, t->n_rights) : NULL;
 }
 
 static int token_add(struct tokens *t, const char *line, size_t size,
@@ -155,6 +169,7 @@ static int token_add(struct tokens *t, const char *line, size_t size,
         return r;
     }
     token.user = xstrndup(user, (size_t)(rights - user));
+    token.scope = scope_of_rights(&token);
     t->list = xgrow(t->list, t->n, &t->cap, sizeof *t->list);
     memmove(&t->list[at + 1], &t->list[at], (t->n - at) * sizeof *t->list);
     t->list[at] = token;
@@ -198,6 +213,7 @@ void tokens_destroy(struct tokens *t)
     for (size_t i = 0; i < t->n; i++) {
         free(t->list[i].user);
         free(t->list[i].rights);
+        scope_unref(t->list[i].scope);
     }
     free(t->list);
     free(t);
@@ -221,6 +237,12 @@ const char *tokens_user(const struct tokens *t, const char *token)
 {
     const struct token *x = token_of(t, token);
     return x ? x->user : NULL;
+}
+
+struct scope *tokens_scope(const struct tokens *t, const char *token)
+{
+    const struct token *x = token_of(t, token);
+    return x ? x->scope : NULL;
 }
 
 bool tokens_may(const struct tokens *t, const char *token, const char *verb,

@@ -4,10 +4,11 @@
  *     TOKEN,USER
  *     TOKEN,USER,log:*,exec:team-a,attach:team-a
  *
- * Behind the user stand rights to streams of pods: VERB:NAMESPACE, VERB one of
- * log, exec, attach, portforward or * for all of them, NAMESPACE one or * for
- * all.  Without any it is log:*.  All else that the listener has, each token
- * may.
+ * Behind the user stand rights to pods: VERB:NAMESPACE, VERB one of log, exec,
+ * attach, portforward, view or * for all of them, NAMESPACE one or * for all.
+ * Without any it is log:*.  A token all of whose rights are of some namespaces
+ * sees and changes what is in these alone (reach.h), and view is a right to
+ * nothing else; all else that the listener has, each token may.
  *
  * A token has 16 to 256 letters, digits or any of "-._~+/=" (RFC 6750); a
  * user is a name of up to 253 printable characters without a comma.  Of the
@@ -18,6 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "extender/state/scope.h"
 #include "lib/base/error.h"
 #include "lib/base/mem.h"
 
@@ -40,8 +42,11 @@ DEFINE_CLEANUP(tokens, struct tokens *, tokens_destroy)
 size_t tokens_count(const struct tokens *t);
 /* Whose token it is; NULL: nobody's.  Borrowed. */
 const char *tokens_user(const struct tokens *t, const char *token);
-/* May it, of a pod in that namespace: "log", "exec", "attach" or
- * "portforward"? */
+/* The namespaces that it sees, NULL: all, as of a token that is nobody's.
+ * Borrowed. */
+struct scope *tokens_scope(const struct tokens *t, const char *token);
+/* May it, of a pod in that namespace: "log", "exec", "attach",
+ * "portforward" or "view"? */
 bool tokens_may(const struct tokens *t, const char *token, const char *verb,
                 const char *namespace);
 

@@ -20,10 +20,11 @@ struct scope *scope_create(const char *const *names, size_t n)
     struct scope *s = xcalloc(1, sizeof *s);
     atomic_init(&s->refs, 1);
     s->names = xcalloc(n + 1, sizeof *s->names);
-    s->n = n;
     s->hash = 1;
     for (size_t i = 0; i < n; i++) {
-        s->names[i] = xstrdup(names[i]);
+        if (scope_sees(s, names[i]))
+            continue;
+        s->names[s->n++] = xstrdup(names[i]);
         s->hash = hash_mix(s->hash, hash_bytes(names[i], strlen(names[i])));
     }
     return s;

@@ -92,6 +92,8 @@ struct httpd_request {
     struct uri uri;
     const char *refusal; /* of httpd_observation */
     char user[HTTPD_USER_MAX + 1];
+    void *kept; /* by admit */
+    void (*drop_kept)(void *kept);
 };
 
 struct httpd {

@@ -87,6 +87,7 @@ void request_give(struct httpd_request *rq)
 {
     struct httpd *h = rq->h;
     stream_leave(rq);
+    httpd_keep(rq, NULL, NULL);
     body_uncharge(rq);
     atomic_fetch_sub(&h->n_requests, 1);
     if (rq->body.cap > KEEP_BUFFER)
@@ -181,6 +182,11 @@ bool httpd_query_at(const struct httpd_request *rq, size_t n,
 const char *httpd_route_name(const struct httpd_request *rq)
 {
     return rq->route->name;
+}
+
+const char *httpd_route_path(const struct httpd_request *rq)
+{
+    return rq->route->path;
 }
 
 bool httpd_query_only(struct httpd_request *rq, const char *const *names)
@@ -282,6 +288,19 @@ void httpd_set_user(struct httpd_request *rq, const char *user)
 const char *httpd_user(const struct httpd_request *rq)
 {
     return rq->user;
+}
+
+void httpd_keep(struct httpd_request *rq, void *kept, void (*drop)(void *kept))
+{
+    if (rq->kept)
+        rq->drop_kept(rq->kept);
+    rq->kept = kept;
+    rq->drop_kept = drop;
+}
+
+void *httpd_kept(const struct httpd_request *rq)
+{
+    return rq->kept;
 }
 
 struct str *httpd_reply(struct httpd_request *rq)

@@ -40,6 +40,7 @@ bool httpd_query_at(const struct httpd_request *rq, size_t n,
                     const char **ret_name, const char **ret_value);
 /* Of its route, once that was found: before httpd_config.admit is asked. */
 const char *httpd_route_name(const struct httpd_request *rq);
+const char *httpd_route_path(const struct httpd_request *rq);
 /* True when no parameter but those in `names` (NULL-terminated) is there;
  * otherwise the request has been failed with 400 naming the other one. */
 bool httpd_query_only(struct httpd_request *rq, const char *const *names);
@@ -59,6 +60,10 @@ const struct tls_peer *httpd_peer(const struct httpd_request *rq);
 enum { HTTPD_USER_MAX = 253 };
 void httpd_set_user(struct httpd_request *rq, const char *user);
 const char *httpd_user(const struct httpd_request *rq);
+/* What httpd_config.admit has found out beside that, which is dropped with the
+ * request, or for another one; NULL: nothing. */
+void httpd_keep(struct httpd_request *rq, void *kept, void (*drop)(void *kept));
+void *httpd_kept(const struct httpd_request *rq);
 /* Does the client ask for this type, or text/plain, rather than JSON? */
 bool httpd_wants(const struct httpd_request *rq, const char *type);
 bool httpd_wants_text(const struct httpd_request *rq);

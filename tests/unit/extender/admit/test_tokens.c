@@ -103,6 +103,38 @@ Test(tokens, says_what_a_token_may)
     tokens_destroy(t);
 }
 
+Test(tokens, says_what_a_token_sees)
+{
+    static const struct {
+        const char *token, *sees; /* "": all */
+    } cases[] = {
+        {"0123456789abcdef", ""},
+        {"bbbbbbbbbbbbbbbb", "team-a, team-b"},
+        {"cccccccccccccccc", ""},
+        {"dddddddddddddddd", "team-a"},
+        {"eeeeeeeeeeeeeeee", ""},
+        {"nobody-nobody-no", ""},
+    };
+    struct tokens *t = NULL;
+    struct error err = {0};
+    cr_assert_eq(parse("0123456789abcdef,alice\n"
+                       "bbbbbbbbbbbbbbbb,bob,exec:team-a,log:team-a,*:team-b\n"
+                       "cccccccccccccccc,carol,*:team-a,log:*\n"
+                       "dddddddddddddddd,dora,view:team-a\n"
+                       "eeeeeeeeeeeeeeee,eve,exec:team-a,view:*\n",
+                       &t, &err),
+                 0, "%s", err.text);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct str text = STR_INIT(256);
+        scope_write(tokens_scope(t, cases[i].token), &text);
+        cr_expect_str_eq(str_text(&text), cases[i].sees, "%s", cases[i].token);
+        str_fini(&text);
+    }
+    cr_expect_not(tokens_may(t, "eeeeeeeeeeeeeeee", "log", "team-a"),
+                  "to view is no right to a log");
+    tokens_destroy(t);
+}
+
 Test(tokens, has_a_limit)
 {
     struct str text = STR_INIT(1 << 20);

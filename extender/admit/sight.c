@@ -1,0 +1,36 @@
+#include "extender/admit/sight.h"
+
+#include <stdlib.h>
+
+#include "lib/base/mem.h"
+
+struct sight {
+    struct scope *scope;
+};
+
+static void sight_drop(void *kept)
+{
+    struct sight *s = kept;
+    scope_unref(s->scope);
+    free(s);
+}
+
+static struct sight *sight_made(struct httpd_request *rq)
+{
+    if (!httpd_kept(rq))
+        httpd_keep(rq, xcalloc(1, sizeof(struct sight)), sight_drop);
+    return httpd_kept(rq);
+}
+
+void sight_set_scope(struct httpd_request *rq, struct scope *scope)
+{
+    struct sight *s = sight_made(rq);
+    scope_unref(s->scope);
+    s->scope = scope_ref(scope);
+}
+
+struct scope *sight_scope(const struct httpd_request *rq)
+{
+    const struct sight *s = httpd_kept(rq);
+    return s ? s->scope : NULL;
+}
