@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/admit/sight.h"
 #include "extender/console/html.h"
 #include "lib/base/mem.h"
 #include "lib/io/rfc3339.h"
@@ -53,6 +54,7 @@ void console_then_end(struct console_then *t, struct console_reply *r)
         return;
     }
     t->question.answer = answer;
+    t->question.scope = sight_scope(rq);
     httpd_then(rq, finish, t);
     httpd_or_else(rq, lost);
     httpd_suspend(rq);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/state/scope.h"
 #include "lib/base/text.h"
 
 enum { NUMBER_MAX = 24 };
@@ -110,6 +111,10 @@ void html_add_segment(struct str *out, const char *text)
 void html_add_link(struct str *out, const char *kind, const char *a,
                    const char *b, const char *text)
 {
+    if (strcmp(a, SCOPE_HIDDEN_NAMESPACE) == 0) { /* it leads nowhere */
+        html_addf(out, "%s", text);
+        return;
+    }
     html_addf(out, "<a href=\"/ui/%s/", kind);
     html_add_segment(out, a);
     if (b) {

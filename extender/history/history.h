@@ -57,11 +57,13 @@ void history_post(struct history *h, const struct history_event *e);
 
 /* Asked on the reader's thread; `r` is NULL, and `error` says why, when it
  * cannot be. */
+struct scope;
 struct history_question {
     void (*answer)(struct history_question *q, struct history_reader *r);
     /* Who asks has this one alone, and a cap of its own: it always finds room,
      * and takes none of others. */
     bool apart;
+    const struct scope *scope; /* of who asks; NULL: it sees all */
     struct error error;
     struct history_question *next;
 };

@@ -76,7 +76,11 @@ void *history_read_thread(void *ctx)
         else
             r = open_now(h, &reader, &generation, q);
         bool damaged = !r && q->error.code == EBADMSG;
+        if (r)
+            history_reader_see(r, q->scope);
         q->answer(q, r); /* which may free it */
+        if (r)
+            history_reader_see(r, NULL);
         if (r)
             damaged = history_read_was_damaged(r);
         if (r)

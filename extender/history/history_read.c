@@ -7,6 +7,7 @@
 
 #include "extender/history/history_names.h"
 #include "extender/history/history_read_private.h"
+#include "extender/state/scope.h"
 #include "lib/base/nearest_word.h"
 
 enum {
@@ -89,6 +90,11 @@ int history_read_begin(struct history_reader *r, struct error *err)
     return run(r, HISTORY_BEGIN_READ, err);
 }
 
+void history_reader_see(struct history_reader *r, const struct scope *scope)
+{
+    r->scope = scope;
+}
+
 bool history_read_was_damaged(const struct history_reader *r)
 {
     return r->damaged;
@@ -131,6 +137,14 @@ bool history_filter_passes(const struct history_filter *f,
            (!f->until_ms || e->time_ms <= f->until_ms);
 }
 
+/* What happened to a node or card is seen, unless it is told of a job. */
+static bool sees_event(const struct scope *scope, const struct history_event *e)
+{
+    bool of_pod = e->kind == HISTORY_POD || e->kind == HISTORY_JOB;
+    return (!of_pod || scope_sees_object(scope, e->object)) &&
+           (!*e->job || scope_sees_object(scope, e->job));
+}
+
 /* One question, while rows are visited. */
 struct scan {
     struct history_reader *r;
@@ -171,7 +185,8 @@ static int on_event(sqlite3_stmt *q, void *ctx, struct error *err)
     s->n_seen++;
     s->last = e.seq;
     int r = read_texts(s, q, &e, err);
-    if (r < 0 || !history_filter_passes(s->filter, &e))
+    if (r < 0 || !history_filter_passes(s->filter, &e) ||
+        !sees_event(s->r->scope, &e))
         return r;
     s->visit(s->ctx, &e);
     return ++s->n_given == s->filter->limit;

@@ -21,6 +21,10 @@ DEFINE_CLEANUP(history_reader, struct history_reader *, history_reader_close)
 
 int history_read_begin(struct history_reader *r, struct error *err);
 void history_read_end(struct history_reader *r);
+/* From here on others' pods and jobs than those of the scope have no names, and
+ * their events are passed over.  NULL: all are seen.  Borrowed. */
+struct scope;
+void history_reader_see(struct history_reader *r, const struct scope *scope);
 /* Has anything since history_read_begin() found damage (-EBADMSG)? */
 bool history_read_was_damaged(const struct history_reader *r);
 

@@ -11,6 +11,7 @@ struct history_reader {
     struct idmap texts; /* by number; never another one's */
     size_t texts_size;  /* bytes of them */
     bool damaged;
+    const struct scope *scope; /* what is seen; NULL: all */
 };
 
 /* Visit the rows of a statement, as sqldb_each() does. */

@@ -5,6 +5,7 @@
 
 #include "extender/history/history_names.h"
 #include "extender/history/history_read_private.h"
+#include "extender/state/scope.h"
 
 /* --- places --------------------------------------------------------------- */
 
@@ -36,6 +37,10 @@ static int on_place(sqlite3_stmt *q, void *ctx, struct error *err)
         e = reader_text(s->r, sqlite3_column_int64(q, 6), &p.devices, err);
     if (e < 0)
         return e;
+    if (!scope_sees_object(s->r->scope, p.pod)) {
+        p.pod = SCOPE_HIDDEN_NAMESPACE "/" SCOPE_HIDDEN_NAME;
+        p.job = "";
+    }
     s->visit(s->ctx, &p);
     return s->first_only;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/admit/sight.h"
 #include "extender/history/history.h"
 #include "extender/serve/routes_private.h"
 #include "lib/http/httpd_stream.h"
@@ -24,7 +25,8 @@ struct follow {
     struct history *history;
     struct httpd_stream *stream;
     struct history_query query;
-    uint64_t last; /* event that was sent, or passed over */
+    struct scope *scope; /* or NULL */
+    uint64_t last;       /* event that was sent, or passed over */
     int64_t wrote_ms;
     bool full; /* the client is slow: wait for room */
     bool gone;
@@ -53,6 +55,13 @@ static void on_changed(void *ctx)
     ask(ctx);
 }
 
+static void follow_free(struct follow *f)
+{
+    (void)pthread_mutex_destroy(&f->lock);
+    scope_unref(f->scope);
+    free(f);
+}
+
 /* Nobody calls it any more when this frees it. */
 static void follow_end(struct follow *f, bool whole)
 {
@@ -61,8 +70,7 @@ static void follow_end(struct follow *f, bool whole)
         httpd_stream_end(f->stream);
     else
         httpd_stream_break(f->stream);
-    (void)pthread_mutex_destroy(&f->lock);
-    free(f);
+    follow_free(f);
 }
 
 static void send_event(void *ctx, const struct history_event *e)
@@ -168,6 +176,8 @@ void follow_events(struct httpd_request *rq, struct app *app,
     f->follower.news = on_news;
     f->history = app->history;
     f->query = *query;
+    f->scope = sight_scope(rq) ? scope_ref(sight_scope(rq)) : NULL;
+    f->question.scope = f->scope;
     f->wrote_ms = clock_ms();
     (void)pthread_mutex_init(&f->lock, NULL); /* cannot fail on Linux */
     if (take_start(rq, app, query, &f->last)) {
@@ -177,8 +187,7 @@ void follow_events(struct httpd_request *rq, struct app *app,
         f->stream = httpd_stream_begin(rq, WAITING_MAX, on_changed, f);
     }
     if (!f->stream) {
-        (void)pthread_mutex_destroy(&f->lock);
-        free(f);
+        follow_free(f);
         return;
     }
     history_follow(f->history, &f->follower);

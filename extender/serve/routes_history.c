@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/admit/sight.h"
 #include "extender/history/history_view.h"
 #include "extender/serve/query.h"
 #include "extender/serve/routes_private.h"
@@ -80,6 +81,7 @@ static void asked_post(struct asked *a, struct httpd_request *rq,
 {
     a->rq = rq;
     a->question.answer = asked_answer;
+    a->question.scope = sight_scope(rq);
     a->out = STR_INIT(STR_MAX_DEFAULT);
     httpd_then(rq, asked_finish, a);
     httpd_or_else(rq, asked_lost);
