@@ -11,6 +11,7 @@
 #include "extender/app/fabric_files.h"
 #include "extender/app/policy_file.h"
 #include "extender/app/reload.h"
+#include "extender/app/scoped.h"
 #include "extender/cluster/cluster.h"
 #include "extender/console/routes_console.h"
 #include "extender/operate/operate.h"
@@ -237,6 +238,7 @@ static int start_reload(struct server *s, struct error *err)
     if (s->guard.tls)
         items[n++] = (struct reload_item){tls_poll, s->guard.tls};
     items[n++] = (struct reload_item){access_poll, s->guard.access};
+    items[n++] = (struct reload_item){scoped_forget, s->app.scoped};
     return reload_start(items, n, RELOAD_MS, &s->reload, err);
 }
 
@@ -422,6 +424,7 @@ int server_start(const struct server_config *config, struct server **ret,
         w.pods = s->embedded->store.applied;
     }
     s->app.scratch = scratch_pool_create();
+    s->app.scoped = scoped_create();
     /* cannot fail once booted */
     (void)!getrandom(&s->app.instance, sizeof s->app.instance, 0);
     mount_routes(s, config->store == STORE_KUBERNETES);
@@ -492,6 +495,7 @@ void server_stop(struct server *s)
     policy_file_close(s->app.policy);
     fabric_files_close(s->app.fabric);
     scratch_pool_destroy(s->app.scratch);
+    scoped_destroy(s->app.scoped);
     pending_demands_destroy(s->app.demands);
     achieved_book_destroy(s->app.achieved);
     used_book_destroy(s->app.used);

@@ -37,7 +37,7 @@ static const struct {
     {"/v1/cards/:/:", HTTPD_GET, REACH_SEEN},
     {"/v1/cards/:/:/drain", HTTPD_POST | HTTPD_DELETE, REACH_NONE},
     {"/v1/changes", HTTPD_GET, REACH_SEEN},
-    {"/v1/cluster", HTTPD_GET, REACH_SEEN},
+    {"/v1/cluster", HTTPD_GET, REACH_NONE},
     {"/v1/configmaps/:/:", HTTPD_GET | HTTPD_DELETE, REACH_PATH},
     {"/v1/configs", HTTPD_GET, REACH_SEEN},
     {"/v1/doubt", HTTPD_DELETE, REACH_NONE},

@@ -7,6 +7,7 @@
 #include "extender/admit/cookie.h"
 #include "extender/console/html.h"
 #include "extender/serve/query.h"
+#include "extender/serve/visible.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 
@@ -35,7 +36,7 @@ bool console_begin(struct console_reply *r, struct httpd_request *rq,
     *r = (struct console_reply){
         .rq = rq,
         .app = app,
-        .snapshot = writer_snapshot(app->writer),
+        .snapshot = visible_snapshot(app, rq),
         .page = {.title = "",
                  .section = section,
                  .history = app->history != NULL,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "extender/jobs/ended_jobs.h"
+#include "extender/state/scope.h"
 #include "lib/base/lower_bound.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
@@ -12,6 +13,7 @@
 
 /* Those of a question, with texts of their own. */
 struct gathered {
+    const struct scope *scope;
     const char *job; /* NULL: all */
     struct arena texts;
     struct job_pod *list;
@@ -27,6 +29,7 @@ static void gather(void *arg, const struct job_pod *pod)
 {
     struct gathered *g = arg;
     if (!*pod->job || pod->role == ROLE_SERVICE ||
+        !scope_sees(g->scope, pod->namespace) ||
         (g->job && strcmp(g->job, pod->job) != 0))
         return;
     g->list = xgrow(g->list, g->n, &g->cap, sizeof *g->list);
@@ -209,6 +212,7 @@ static int compare_told(const void *pa, const void *pb)
 
 /* Those that are gone join those that are there. */
 struct joining {
+    const struct scope *scope;
     struct jobs_told *told;
     size_t n; /* of those that are there, in order */
     const char *namespace, *job;
@@ -218,7 +222,8 @@ static void join_ended(void *arg, const struct job_told *job)
 {
     struct joining *j = arg;
     const struct job_told *list = j->told->list;
-    if ((j->namespace && strcmp(j->namespace, job->namespace) != 0) ||
+    if (!scope_sees(j->scope, job->namespace) ||
+        (j->namespace && strcmp(j->namespace, job->namespace) != 0) ||
         (j->job && strcmp(j->job, job->name) != 0))
         return;
     size_t at = lower_bound(j->n, i, compare_told(&list[i], job) < 0);
@@ -230,7 +235,8 @@ void jobs_told_read(const struct pod_source *source, const struct snapshot *s,
                     const char *namespace, const char *job,
                     struct jobs_told *ret_told)
 {
-    struct gathered g = {.job = job};
+    const struct scope *scope = s ? s->scope : NULL; /* a test has none */
+    struct gathered g = {.scope = scope, .job = job};
     struct jobs_told t = {0};
     struct job_told one;
     pod_source_tell(source, each_pod, s, namespace, gather, &g);
@@ -246,7 +252,7 @@ void jobs_told_read(const struct pod_source *source, const struct snapshot *s,
     free(g.list);
     arena_fini(&g.texts);
     struct ended_jobs *ended = pod_source_ask(source, ended);
-    struct joining j = {&t, t.n, namespace, job};
+    struct joining j = {scope, &t, t.n, namespace, job};
     if (ended)
         ended_jobs_each(ended, clock_wall_s(), join_ended, &j);
     if (t.n)

@@ -285,6 +285,7 @@ void runners_up_find(struct snapshot *s, const struct allocation *a,
     struct option own, others[COMPARED_MAX];
     size_t n = 0;
     *ret = (struct runners_up){.decided_by = ""};
+    s = s->whole ? s->whole : s;
     question_init(&q, s, a);
     int32_t node = snapshot_find(q.now, a->node, strlen(a->node));
     if (q.schedule.follows == NODE_NONE && take_option(&q, node, &own)) {

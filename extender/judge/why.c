@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "extender/judge/alignment.h"
+#include "extender/state/scope.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 #include "model/pod/demand_ident.h"
@@ -52,7 +53,8 @@ void why_init(struct why *why, const struct snapshot *snapshot,
               const struct why_names *names)
 {
     memset(why, 0, sizeof *why);
-    why->snapshot = snapshot;
+    why->scope = snapshot->scope;
+    why->snapshot = snapshot = snapshot_whole(snapshot);
     why->pod = pod;
     why->n_nodes = snapshot->n_nodes;
     why->candidates = names ? names->indexes : NULL;
@@ -67,11 +69,9 @@ void why_init(struct why *why, const struct snapshot *snapshot,
         judge_pod(why);
 }
 
-void why_advise(struct why *why)
+static void advise(struct why *why)
 {
     bool granted = why->schedule.quota.kind == QUOTA_OK;
-    if (why->n_fitting > 0)
-        return;
     if (!why->to_plan && (granted || !demand_is_planned(why->pod))) {
         advise_pod(&why->schedule, &why->advice);
         return;
@@ -80,6 +80,32 @@ void why_advise(struct why *why)
                &why->advice);
     if (granted)
         advise_nearest(&why->schedule, &why->advice);
+}
+
+/* Does it name pods or a job that whoever asks does not see? */
+static bool is_hidden(const struct why *why, const struct change *c)
+{
+    for (size_t i = 0; i < c->n_gone; i++)
+        if (!scope_sees(why->scope, c->gone[i]->demand.namespace))
+            return true;
+    return *c->job && !scope_sees_object(why->scope, c->job);
+}
+
+void why_advise(struct why *why)
+{
+    struct advice *a = &why->advice;
+    size_t kept = 0;
+    if (why->n_fitting > 0)
+        return;
+    advise(why);
+    for (size_t i = 0; i < a->n_changes; i++) {
+        if (a->changes[i].kind == CHANGE_LEASE &&
+            is_hidden(why, &a->changes[i]))
+            a->changes[i].job[0] = '\0'; /* of some others */
+        if (!is_hidden(why, &a->changes[i]))
+            a->changes[kept++] = a->changes[i];
+    }
+    a->n_changes = kept;
 }
 
 void why_fini(struct why *why)

@@ -20,7 +20,8 @@ struct why_names {
 
 /* Borrows snapshot and demand. */
 struct why {
-    const struct snapshot *snapshot;
+    const struct snapshot *snapshot; /* the whole one */
+    const struct scope *scope;       /* what is seen by who asks */
     const struct demand *pod;
     struct schedule schedule; /* how nodes are judged */
     struct demand pair;       /* of a job that is to be planned */
@@ -50,7 +51,8 @@ static inline void cleanup_why_p(struct why *why)
     why_fini(why);
 }
 #define cleanup_why __attribute__((__cleanup__(cleanup_why_p)))
-/* Look for the way out when nothing fits. */
+/* Look for the way out when nothing fits; what others whom one does not see
+ * would lose is not told. */
 void why_advise(struct why *why);
 
 /* Members (no braces): "nodes", "fitting", "sample", "best": where it would

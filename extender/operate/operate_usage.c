@@ -8,6 +8,7 @@
 #include "extender/serve/app.h"
 #include "extender/serve/page.h"
 #include "extender/serve/query.h"
+#include "extender/serve/visible.h"
 #include "extender/view/views.h"
 #include "lib/base/jwrite.h"
 #include "lib/io/clock.h"
@@ -179,7 +180,7 @@ void on_usage(struct httpd_request *rq, void *ctx)
     if (!httpd_query_only(rq, params) ||
         !query_limit(rq, QUERY_LIMIT_MAX, &limit))
         return;
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    cleanup_with(snapshot) struct snapshot *s = visible_snapshot(app, rq);
     if (only && snapshot_find(s, only, strlen(only)) == NODE_NONE) {
         httpd_fail(rq, 404, "node \"%.253s\" has not published a slice", only);
         return;

@@ -32,6 +32,7 @@ struct app {
     struct relay *relay;     /* of streams; NULL: in a cluster */
     struct history *history; /* NULL: none is kept */
     struct changes *changes; /* told to clients; NULL: to none */
+    struct scoped *scoped;   /* what some see of snapshots; NULL: not kept */
     struct tls *tls;         /* NULL: plain HTTP */
     uint64_t instance;       /* another one after each start; in ETags */
     atomic_bool ready;       /* the first snapshot is up; /readyz */

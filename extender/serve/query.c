@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "extender/admit/sight.h"
 #include "extender/serve/app.h"
 #include "lib/base/mem.h"
 
@@ -73,8 +74,10 @@ bool query_has_version(struct httpd_request *rq, const struct app *app,
 {
     char etag[96];
     const char *have = httpd_header(rq, "If-None-Match");
+    /* what others may see is something else */
+    uint64_t instance = app->instance ^ scope_hash(sight_scope(rq));
     (void)snprintf(etag, sizeof etag,
-                   "W/\"%" PRIx64 ".%" PRIu64 ".%" PRIu64 "%s\"", app->instance,
+                   "W/\"%" PRIx64 ".%" PRIu64 ".%" PRIu64 "%s\"", instance,
                    snapshot, version, httpd_wants_text(rq) ? "t" : "");
     httpd_set_header(rq, "ETag", etag);
     httpd_set_header(rq, "Vary", "Accept");

@@ -12,6 +12,7 @@
 #include "extender/serve/pending.h"
 #include "extender/serve/routes_private.h"
 #include "extender/serve/unknown_keys.h"
+#include "extender/serve/visible.h"
 #include "extender/state/overcommit.h"
 #include "extender/view/views.h"
 #include "lib/base/jwrite.h"
@@ -309,8 +310,8 @@ static void handle_why(struct httpd_request *rq, void *ctx)
                    job && pod ? ", and pod is not asked at the same time" : "");
         return;
     }
-    cleanup_with(snapshot) struct snapshot *snapshot =
-        writer_snapshot(app->writer);
+    cleanup_with(snapshot) struct snapshot *snapshot = visible_snapshot(app,
+                                                                        rq);
     if (!job)
         why_pod(rq, app, snapshot, namespace, name);
     else if (!why_job(rq, app, snapshot, namespace, name))

@@ -3,12 +3,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "extender/admit/sight.h"
 #include "extender/cluster/cluster.h"
 #include "extender/cluster/cluster_ps.h"
 #include "extender/pods/applied_view.h"
 #include "extender/serve/app.h"
 #include "extender/serve/page.h"
 #include "extender/serve/query.h"
+#include "extender/serve/visible.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 #include "lib/base/text.h"
@@ -93,7 +95,8 @@ static bool passes(struct httpd_request *rq, unsigned state,
                    const struct cluster_ps_pod *p)
 {
     const char *after = httpd_query(rq, "continue");
-    return (!after || query_is_after(p->namespace, p->name, after)) &&
+    return scope_sees(sight_scope(rq), p->namespace) &&
+           (!after || query_is_after(p->namespace, p->name, after)) &&
            is_or_any(httpd_query(rq, "namespace"), p->namespace) &&
            is_or_any(httpd_query(rq, "node"), p->node) &&
            is_or_any(httpd_query(rq, "job"), p->job) &&
@@ -112,7 +115,7 @@ static void on_pods(struct httpd_request *rq, void *ctx)
         !query_limit(rq, QUERY_LIMIT_MAX, &limit) ||
         !query_choice(rq, "state", state_word, POD_STATES, &state))
         return;
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    cleanup_with(snapshot) struct snapshot *s = visible_snapshot(app, rq);
     struct cluster_ps_pod **list =
         cluster_ps_list(cluster_ps_of(cluster_of(&app->source)), &n);
     page_begin(&page, rq, limit, pod_view_heads, "version", s->number);
@@ -153,7 +156,7 @@ static void on_pod(struct httpd_request *rq, void *ctx)
     const char *namespace = httpd_arg(rq, 0), *name = httpd_arg(rq, 1);
     if (!httpd_query_only(rq, no_params))
         return;
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    cleanup_with(snapshot) struct snapshot *s = visible_snapshot(app, rq);
     cleanup_with(cluster_ps_pod) struct cluster_ps_pod *p = cluster_ps_find(
         cluster_ps_of(cluster_of(&app->source)), namespace, name);
     if (!p) {

@@ -5,6 +5,7 @@
 #include "extender/app/fabric_files.h"
 #include "extender/serve/app.h"
 #include "extender/serve/query.h"
+#include "extender/serve/visible.h"
 #include "extender/view/fabric_view.h"
 #include "lib/base/jwrite.h"
 
@@ -69,7 +70,7 @@ void on_fabric(struct httpd_request *rq, void *ctx)
     if (!httpd_query_only(rq, params) ||
         !query_limit(rq, QUERY_LIMIT_MAX, &limit))
         return;
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    cleanup_with(snapshot) struct snapshot *s = visible_snapshot(app, rq);
     struct str *out = httpd_reply(rq);
     cleanup_str struct str error = STR_INIT(ERROR_TEXT_MAX);
     if (app->fabric)

@@ -9,6 +9,7 @@
 #include "extender/serve/pending.h"
 #include "extender/serve/query.h"
 #include "extender/serve/routes_drawing.h"
+#include "extender/serve/visible.h"
 #include "extender/view/known_jobs.h"
 #include "extender/view/pending_pods.h"
 #include "lib/base/jwrite.h"
@@ -66,7 +67,7 @@ void on_jobs(struct httpd_request *rq, void *ctx)
         !query_limit(rq, QUERY_LIMIT_MAX, &limit) ||
         !query_choice(rq, "state", state_word, JOB_STATES, &state))
         return;
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    cleanup_with(snapshot) struct snapshot *s = visible_snapshot(app, rq);
     if (is_pods_current(rq, app, s))
         return;
     page_begin(&page, rq, limit, job_view_heads, "snapshot", s->number);
@@ -98,8 +99,7 @@ static bool find_job(struct httpd_request *rq, struct app *app,
 {
     const char *namespace = httpd_arg(rq, 0), *job = httpd_arg(rq, 1);
     struct known_jobs *k = &ret_found->known;
-    known_jobs_init(k, &app->source, writer_snapshot(app->writer), namespace,
-                    job);
+    known_jobs_init(k, &app->source, visible_snapshot(app, rq), namespace, job);
     if (!known_jobs_next(k)) {
         known_jobs_fini(k);
         httpd_fail(rq, 404,
@@ -223,7 +223,7 @@ void on_pending(struct httpd_request *rq, void *ctx)
     if (!httpd_query_only(rq, params) ||
         !query_limit(rq, PENDING_LIMIT_MAX, &limit))
         return;
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    cleanup_with(snapshot) struct snapshot *s = visible_snapshot(app, rq);
     struct pending_pods g;
     if (is_pods_current(rq, app, s))
         return;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "extender/admit/sight.h"
 #include "extender/pods/applied_apply.h"
 #include "extender/pods/applied_view.h"
 #include "extender/pods/job_object.h"
@@ -12,6 +13,7 @@
 #include "extender/serve/page.h"
 #include "extender/serve/query.h"
 #include "extender/serve/routes_private.h"
+#include "extender/serve/visible.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 
@@ -109,6 +111,20 @@ static void apply_answer(struct httpd_request *rq, struct waiting *w)
 static const struct waiting_kind applying = {.answer = apply_answer,
                                              .destroy = change_destroy};
 
+/* The namespace of a change that the client may not make; NULL: it may all. */
+static const char *foreign(const struct httpd_request *rq,
+                           const struct applied_body *body)
+{
+    for (size_t i = 0; i < body->n; i++) {
+        const struct pod_change *x = &body->changes[i];
+        const char *namespace = x->pod ? x->pod->namespace
+                                       : x->config->namespace;
+        if (!scope_sees(sight_scope(rq), namespace))
+            return namespace;
+    }
+    return NULL;
+}
+
 static void on_apply(struct httpd_request *rq, void *ctx)
 {
     struct app *app = ctx;
@@ -120,6 +136,16 @@ static void on_apply(struct httpd_request *rq, void *ctx)
     const char *data = httpd_body(rq, &size);
     if (applied_body_read(data, size, &app->demand, &body, &err) < 0) {
         httpd_fail(rq, httpd_unread(&err), "%s; nothing was applied", err.text);
+        return;
+    }
+    const char *namespace = foreign(rq, &body);
+    if (namespace) {
+        httpd_refusal(rq, "forbidden");
+        httpd_fail(rq, 403,
+                   "this token is not of namespace \"%.63s\"; nothing was "
+                   "applied",
+                   namespace);
+        applied_body_fini(&body);
         return;
     }
     cleanup_with(pod_set) struct pod_set *set = applied_get(applied_of(app));
@@ -228,7 +254,7 @@ static void look_fini(struct look *look)
 static bool look_begin(struct look *look, struct httpd_request *rq,
                        struct app *app)
 {
-    look->snapshot = writer_snapshot(app->writer);
+    look->snapshot = visible_snapshot(app, rq);
     look->set = applied_get(applied_of(app));
     return !query_has_version(rq, app, look->snapshot->number,
                               look->set->version);
@@ -236,6 +262,7 @@ static bool look_begin(struct look *look, struct httpd_request *rq,
 
 /* The filters of a list of pods; NULL: any. */
 struct filters {
+    const struct scope *scope;
     const char *after, *namespace, *node, *job;
     unsigned state; /* POD_STATES: any */
 };
@@ -246,6 +273,8 @@ static bool passes(const struct filters *f, const struct applied_pod *p,
     if (f->after && !query_is_after(p->namespace, p->name, f->after))
         return false;
     if (f->namespace && strcmp(p->namespace, f->namespace) != 0)
+        return false;
+    if (!scope_sees(f->scope, p->namespace))
         return false;
     if (f->job && strcmp(p->demand.job, f->job) != 0)
         return false;
@@ -289,6 +318,7 @@ static void on_list(struct httpd_request *rq, void *ctx)
         !query_choice(rq, "state", state_word, POD_STATES, &state))
         return;
     const struct filters f = {
+        .scope = sight_scope(rq),
         .after = httpd_query(rq, "continue"),
         .namespace = httpd_query(rq, "namespace"),
         .node = httpd_query(rq, "node"),
@@ -332,12 +362,14 @@ static void on_pod(struct httpd_request *rq, void *ctx)
 static void list_configs(struct page *page, const struct pod_set *set,
                          const char *namespace)
 {
+    const struct scope *scope = sight_scope(page->rq);
     for (size_t i = 0; i < set->n_configs; i++) {
         const struct applied_config *c = set->configs[i];
         cleanup_free char *key = xasprintf("%c%s", c->secret ? 's' : 'c',
                                            c->name);
         if ((page->after && !query_is_after(c->namespace, key, page->after)) ||
-            (namespace && strcmp(c->namespace, namespace) != 0))
+            (namespace && strcmp(c->namespace, namespace) != 0) ||
+            !scope_sees(scope, c->namespace))
             continue;
         if (!page_next(page, c->namespace, key))
             return;

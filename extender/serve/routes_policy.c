@@ -1,6 +1,7 @@
 #include "extender/serve/routes_private.h"
 
 #include "extender/app/policy_file.h"
+#include "extender/serve/visible.h"
 #include "extender/state/shares.h"
 #include "extender/view/policy_view.h"
 #include "lib/base/jwrite.h"
@@ -38,7 +39,7 @@ void on_policy(struct httpd_request *rq, void *ctx)
     cleanup_str struct str error = STR_INIT(ERROR_TEXT_MAX);
     if (!httpd_query_only(rq, params))
         return;
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    cleanup_with(snapshot) struct snapshot *s = visible_snapshot(app, rq);
     if (app->policy)
         policy_file_error(app->policy, &error);
     if (httpd_wants_text(rq)) {

@@ -8,6 +8,7 @@
 #include "extender/serve/query.h"
 #include "extender/serve/routes_drawing.h"
 #include "extender/serve/routes_private.h"
+#include "extender/serve/visible.h"
 #include "extender/view/openapi.h"
 #include "extender/view/views.h"
 #include "lib/base/jwrite.h"
@@ -36,7 +37,7 @@ static bool list_begin(struct list *list, struct httpd_request *rq,
     size_t limit = heads ? QUERY_LIMIT : TOPOLOGY_DEFAULT;
     if (!query_limit(rq, heads ? QUERY_LIMIT_MAX : TOPOLOGY_MAX, &limit))
         return false;
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    cleanup_with(snapshot) struct snapshot *s = visible_snapshot(app, rq);
     if (query_is_current(rq, app, s))
         return false;
     page_begin(&list->page, rq, limit, heads, "snapshot", s->number);
@@ -138,7 +139,7 @@ static void on_node(struct httpd_request *rq, void *ctx)
     struct app *app = ctx;
     if (!httpd_query_only(rq, no_params))
         return;
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    cleanup_with(snapshot) struct snapshot *s = visible_snapshot(app, rq);
     const struct node *node = node_find(rq, s, httpd_arg(rq, 0));
     if (!node)
         return;
@@ -162,7 +163,7 @@ static void on_node_drawing(struct httpd_request *rq, void *ctx)
     struct app *app = ctx;
     if (!httpd_query_only(rq, no_params))
         return;
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    cleanup_with(snapshot) struct snapshot *s = visible_snapshot(app, rq);
     const struct node *node = node_find(rq, s, httpd_arg(rq, 0));
     if (node)
         reply_node_drawing(rq, app, s, node);
@@ -265,7 +266,7 @@ static void on_card(struct httpd_request *rq, void *ctx)
     struct app *app = ctx;
     if (!httpd_query_only(rq, no_params))
         return;
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    cleanup_with(snapshot) struct snapshot *s = visible_snapshot(app, rq);
     const struct node *node = node_find(rq, s, httpd_arg(rq, 0));
     size_t first, n = node ? view_count(node, DEVICE_CARD, &first) : 0, i = 0;
     if (!node)
@@ -287,7 +288,7 @@ static void on_card(struct httpd_request *rq, void *ctx)
 static void topology_of(struct httpd_request *rq, struct app *app,
                         const char *name)
 {
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    cleanup_with(snapshot) struct snapshot *s = visible_snapshot(app, rq);
     const struct node *node = node_find(rq, s, name);
     if (!node || query_is_current(rq, app, s))
         return;
@@ -367,7 +368,7 @@ static void on_allocation(struct httpd_request *rq, void *ctx)
     struct app *app = ctx;
     if (!httpd_query_only(rq, no_params))
         return;
-    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    cleanup_with(snapshot) struct snapshot *s = visible_snapshot(app, rq);
     const struct allocation *a =
         alloc_index_find(s->allocations, httpd_arg(rq, 0), httpd_arg(rq, 1));
     if (!a) {

@@ -61,6 +61,16 @@ bool scope_sees_object(const struct scope *s, const char *object)
     return !s || sees(s, object, strcspn(object, "/"));
 }
 
+bool scope_is_same(const struct scope *a, const struct scope *b)
+{
+    if (!a || !b)
+        return a == b;
+    for (size_t i = 0; i < a->n; i++)
+        if (!scope_sees(b, a->names[i]))
+            return false;
+    return a->n == b->n;
+}
+
 uint64_t scope_hash(const struct scope *s)
 {
     return s ? s->hash : 0;

@@ -24,6 +24,7 @@ DEFINE_CLEANUP(scope, struct scope *, scope_unref)
 bool scope_sees(const struct scope *s, const char *namespace);
 /* The same of "NAMESPACE/NAME". */
 bool scope_sees_object(const struct scope *s, const char *object);
+bool scope_is_same(const struct scope *a, const struct scope *b);
 /* Another one for other names; 0 for all. */
 uint64_t scope_hash(const struct scope *s);
 /* "a, b". */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/state/scope.h"
 #include "lib/base/mem.h"
 
 bool pending_pod_waits(const struct job_pod *pod, const struct snapshot *s)
@@ -15,7 +16,8 @@ bool pending_pod_waits(const struct job_pod *pod, const struct snapshot *s)
 static void gather(void *arg, const struct job_pod *pod)
 {
     struct pending_pods *g = arg;
-    if (!pending_pod_waits(pod, g->snapshot))
+    if (!scope_sees(g->snapshot->scope, pod->namespace) ||
+        !pending_pod_waits(pod, g->snapshot))
         return;
     g->list = xgrow(g->list, g->n, &g->cap, sizeof *g->list);
     struct pending_pod *p = &g->list[g->n++];

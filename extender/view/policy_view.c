@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "extender/state/scope.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 #include "lib/base/table.h"
@@ -148,8 +149,10 @@ void policy_view(const struct snapshot *s, struct str *out)
         (void)snprintf(hash, sizeof hash, "%016" PRIx64, p->hash);
     jwrite_text_or_null(out, "hash", p ? hash : NULL);
     jwrite_array(out, "quotas");
-    for (size_t i = 0; p && i < p->n_quotas; i++) {
-        if (i)
+    for (size_t i = 0, n = 0; p && i < p->n_quotas; i++) {
+        if (!scope_sees(s->scope, p->quotas[i].namespace))
+            continue;
+        if (n++)
             str_add(out, ",\n");
         add_quota(s, &p->quotas[i], out);
     }
@@ -162,8 +165,10 @@ void policy_view(const struct snapshot *s, struct str *out)
     }
     jwrite_end_array(out);
     jwrite_array(out, "devices");
-    for (size_t i = 0; p && i < p->n_devices; i++) {
-        if (i)
+    for (size_t i = 0, n = 0; p && i < p->n_devices; i++) {
+        if (!scope_sees(s->scope, p->devices[i].namespace))
+            continue;
+        if (n++)
             str_add(out, ",\n");
         add_devices(&p->devices[i], out);
     }
@@ -213,6 +218,8 @@ static void write_quotas(const struct snapshot *s, struct str *out)
     for (size_t i = 0; i < s->policy->n_quotas; i++) {
         const struct policy_quota *q = &s->policy->quotas[i];
         struct namespace_use use;
+        if (!scope_sees(s->scope, q->namespace))
+            continue;
         snapshot_quota_use(s, q->namespace, &use);
         table_add(&t, q->namespace);
         add_cell(&t, use.cards, q->cards);
@@ -247,12 +254,15 @@ static void write_services(const struct snapshot *s, struct str *out)
     table_fini(&t);
 }
 
-static void write_devices(const struct policy *p, struct str *out)
+static void write_devices(const struct snapshot *s, struct str *out)
 {
+    const struct policy *p = s->policy;
     static const char *const heads[] = {"NAMESPACE", "DEVICES", NULL};
     struct table t;
     table_init(&t, heads);
     for (size_t i = 0; i < p->n_devices; i++) {
+        if (!scope_sees(s->scope, p->devices[i].namespace))
+            continue;
         table_add(&t, p->devices[i].namespace);
         table_add(&t, p->devices[i].sets.text);
     }
@@ -276,7 +286,7 @@ void policy_view_text(const struct snapshot *s, struct str *out)
     if (s->policy->n_devices && (s->policy->n_quotas || s->policy->n_services))
         str_add_c(out, '\n');
     if (s->policy->n_devices)
-        write_devices(s->policy, out);
+        write_devices(s, out);
     if (!s->policy->n_quotas && !s->policy->n_services && !s->policy->n_devices)
         str_add(out, "the policy has no quotas, services and devices\n");
 }
