@@ -267,7 +267,7 @@ static const struct conf_setting settings_table[] = {
      .help =
          "Who may call the read listener. FILE: clients with a bearer "
          "token of the file, one line TOKEN,USER[,RIGHT,…] for each (read "
-         "again when it changes), RIGHT as exec:NAMESPACE (docs/streams.md). "
+         "again when it changes), RIGHT as exec:NAMESPACE (docs/rights.md). "
          "kubernetes: clients that the API server knows and allows the "
          "path and the method (TokenReview, SubjectAccessReview). Without "
          "it, everybody who reaches it."},
