@@ -9,6 +9,7 @@
 #include "extender/admit/guard.h"
 #include "extender/app/changes.h"
 #include "extender/app/fabric_files.h"
+#include "extender/app/followers.h"
 #include "extender/app/policy_file.h"
 #include "extender/app/reload.h"
 #include "extender/app/scoped.h"
@@ -163,7 +164,10 @@ static int start_listeners(struct server *s, const struct server_config *config,
          kube_write_error},
         {"read", s->read.table, s->read.n, access_read, true, NULL},
     };
-    int r = changes_start(version_now, &s->app, &s->app.changes, err);
+    /* as many streams again are left for logs and commands */
+    s->app.followers = followers_create(fit_streams(connections) / 2);
+    int r = changes_start(version_now, &s->app, s->app.followers,
+                          &s->app.changes, err);
     if (r < 0)
         return r;
     for (size_t i = 0; i < SERVER_LISTENERS; i++) {
@@ -501,6 +505,7 @@ void server_stop(struct server *s)
     used_book_destroy(s->app.used);
     embedded_destroy(s->embedded);
     history_destroy(s->app.history);
+    followers_destroy(s->app.followers);
     plans_destroy(s->app.plans);
     guard_fini(&s->guard);
     metrics_destroy(s->app.listener.metrics);

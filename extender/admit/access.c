@@ -481,6 +481,14 @@ uint64_t access_client(const struct httpd_request *rq, bool secure)
     return some ? digest[0] | 1 : 0;
 }
 
+uint64_t access_follower(const struct httpd_request *rq,
+                         const struct listener *listener)
+{
+    bool asks = listener->access && listener->access->asks_token;
+    uint64_t client = asks ? access_client(rq, listener->secure) : 0;
+    return client ? client : httpd_address(rq);
+}
+
 static enum httpd_admission judge_token(const struct listener *listener,
                                         struct httpd_request *rq,
                                         const char *token)

@@ -59,6 +59,11 @@ bool access_node(const struct httpd_request *rq,
  * number that tells little; 0: none, as where none is asked for.  `secure`: as
  * in cookie.h. */
 uint64_t access_client(const struct httpd_request *rq, bool secure);
+/* The same for those who follow (followers.h): where no token is asked for, or
+ * there is none, it is the address. */
+struct listener;
+uint64_t access_follower(const struct httpd_request *rq,
+                         const struct listener *listener);
 /* Calls that wait for the API server fail from now on, so that the listeners
  * can stop. */
 void access_quiesce(struct access *a); /* NULL allowed */

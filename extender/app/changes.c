@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/app/followers.h"
 #include "lib/base/mem.h"
 #include "lib/http/httpd_stream.h"
 #include "lib/io/clock.h"
@@ -13,7 +14,13 @@
 
 enum { WAITING_MAX = 4096, EVENT_MAX = 128 };
 
+struct client {
+    struct httpd_stream *stream;
+    uint64_t who;
+};
+
 struct changes {
+    struct followers *followers;
     uint64_t (*version)(void *ctx);
     void *ctx;
     pthread_t thread;
@@ -22,7 +29,7 @@ struct changes {
     bool stopping;
     uint64_t told; /* the version that all clients know */
     int64_t told_ms;
-    struct httpd_stream *clients[CHANGES_CLIENTS_MAX];
+    struct client clients[FOLLOWERS_MAX];
     size_t n;
 };
 
@@ -40,12 +47,14 @@ static void tell_locked(struct changes *c, const char *text)
 {
     size_t kept = 0;
     for (size_t i = 0; i < c->n; i++) {
-        struct httpd_stream *s = c->clients[i];
+        struct httpd_stream *s = c->clients[i].stream;
         if (httpd_stream_gone(s) ||
-            (text && httpd_stream_write(s, text, strlen(text)) < 0))
+            (text && httpd_stream_write(s, text, strlen(text)) < 0)) {
             httpd_stream_break(s);
-        else
-            c->clients[kept++] = s;
+            followers_leave(c->followers, c->clients[i].who);
+        } else {
+            c->clients[kept++] = c->clients[i];
+        }
     }
     c->n = kept;
     if (text)
@@ -86,9 +95,11 @@ static void *run(void *arg)
 }
 
 int changes_start(uint64_t (*version)(void *ctx), void *ctx,
-                  struct changes **ret_changes, struct error *err)
+                  struct followers *followers, struct changes **ret_changes,
+                  struct error *err)
 {
     struct changes *c = xcalloc(1, sizeof *c);
+    c->followers = followers;
     c->version = version;
     c->ctx = ctx;
     (void)pthread_mutex_init(&c->lock, NULL);
@@ -110,8 +121,10 @@ void changes_quiesce(struct changes *c)
         return;
     hold_lock(&c->lock);
     c->stopping = true;
-    while (c->n > 0)
-        httpd_stream_end(c->clients[--c->n]);
+    while (c->n > 0) {
+        httpd_stream_end(c->clients[--c->n].stream);
+        followers_leave(c->followers, c->clients[c->n].who);
+    }
     clock_wake_all(&c->wake);
 }
 
@@ -137,17 +150,20 @@ static bool has_seen(const struct httpd_request *rq, uint64_t version)
     return id && strcmp(id, text) == 0;
 }
 
-void changes_follow(struct changes *c, struct httpd_request *rq)
+void changes_follow(struct changes *c, struct httpd_request *rq,
+                    uint64_t client)
 {
     char text[EVENT_MAX] = ":\n\n";
     hold_lock(&c->lock);
-    if (c->stopping || c->n == CHANGES_CLIENTS_MAX) {
+    if (c->stopping || c->n == FOLLOWERS_MAX) {
         httpd_fail(rq, 503,
                    c->stopping ? "the server is stopping"
                                : "%d clients listen already",
-                   CHANGES_CLIENTS_MAX);
+                   FOLLOWERS_MAX);
         return;
     }
+    if (!followers_enter(c->followers, rq, client))
+        return;
     if (c->n == 0) { /* nobody had to be told of what was before */
         c->told = c->version(c->ctx);
         c->told_ms = clock_ms();
@@ -155,11 +171,13 @@ void changes_follow(struct changes *c, struct httpd_request *rq)
     httpd_content_type(rq, "text/event-stream");
     httpd_set_header(rq, "Cache-Control", "no-store");
     struct httpd_stream *s = httpd_stream_begin(rq, WAITING_MAX, NULL, NULL);
-    if (!s)
+    if (!s) {
+        followers_leave(c->followers, client);
         return;
+    }
     if (!has_seen(rq, c->told))
         event_write(text, c->told);
     (void)httpd_stream_write(s, text, strlen(text)); /* fits, or it is gone */
-    c->clients[c->n++] = s;
+    c->clients[c->n++] = (struct client){s, client};
     clock_wake_one(&c->wake);
 }

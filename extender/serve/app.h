@@ -28,14 +28,15 @@ struct app {
     struct fabric_files *fabric;     /* the same */
     struct pod_source source;        /* of pods */
     struct achieved_book *achieved;  /* what nodes say that pods have */
-    struct used_book *used;  /* what they use of it; NULL: nobody says */
-    struct relay *relay;     /* of streams; NULL: in a cluster */
-    struct history *history; /* NULL: none is kept */
-    struct changes *changes; /* told to clients; NULL: to none */
-    struct scoped *scoped;   /* what some see of snapshots; NULL: not kept */
-    struct tls *tls;         /* NULL: plain HTTP */
-    uint64_t instance;       /* another one after each start; in ETags */
-    atomic_bool ready;       /* the first snapshot is up; /readyz */
+    struct used_book *used;      /* what they use of it; NULL: nobody says */
+    struct relay *relay;         /* of streams; NULL: in a cluster */
+    struct history *history;     /* NULL: none is kept */
+    struct changes *changes;     /* told to clients; NULL: to none */
+    struct followers *followers; /* of changes and events; NULL: no cap */
+    struct scoped *scoped; /* what some see of snapshots; NULL: not kept */
+    struct tls *tls;       /* NULL: plain HTTP */
+    uint64_t instance;     /* another one after each start; in ETags */
+    atomic_bool ready;     /* the first snapshot is up; /readyz */
 };
 
 #endif

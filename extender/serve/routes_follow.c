@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/admit/access.h"
 #include "extender/admit/sight.h"
+#include "extender/app/followers.h"
 #include "extender/history/history.h"
 #include "extender/serve/routes_private.h"
 #include "lib/http/httpd_stream.h"
@@ -26,7 +28,9 @@ struct follow {
     struct httpd_stream *stream;
     struct history_query query;
     struct scope *scope; /* or NULL */
-    uint64_t last;       /* event that was sent, or passed over */
+    struct followers *followers;
+    uint64_t client;
+    uint64_t last; /* event that was sent, or passed over */
     int64_t wrote_ms;
     bool full; /* the client is slow: wait for room */
     bool gone;
@@ -65,6 +69,7 @@ static void follow_free(struct follow *f)
 /* Nobody calls it any more when this frees it. */
 static void follow_end(struct follow *f, bool whole)
 {
+    followers_leave(f->followers, f->client);
     history_unfollow(f->history, &f->follower);
     if (whole)
         httpd_stream_end(f->stream);
@@ -178,13 +183,18 @@ void follow_events(struct httpd_request *rq, struct app *app,
     f->query = *query;
     f->scope = sight_scope(rq) ? scope_ref(sight_scope(rq)) : NULL;
     f->question.scope = f->scope;
+    f->followers = app->followers;
+    f->client = access_follower(rq, &app->listener);
     f->wrote_ms = clock_ms();
     (void)pthread_mutex_init(&f->lock, NULL); /* cannot fail on Linux */
-    if (take_start(rq, app, query, &f->last)) {
+    if (take_start(rq, app, query, &f->last) &&
+        followers_enter(f->followers, rq, f->client)) {
         httpd_content_type(rq, "text/event-stream");
         httpd_set_header(rq, "Cache-Control", "no-cache");
         f->asking = true; /* `changed` may come before all is set */
         f->stream = httpd_stream_begin(rq, WAITING_MAX, on_changed, f);
+        if (!f->stream)
+            followers_leave(f->followers, f->client);
     }
     if (!f->stream) {
         follow_free(f);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "extender/admit/access.h"
 #include "extender/app/changes.h"
 #include "extender/serve/app.h"
 #include "extender/serve/page.h"
@@ -441,7 +442,7 @@ static void on_changes(struct httpd_request *rq, void *ctx)
 {
     struct app *app = ctx;
     if (httpd_query_only(rq, no_params))
-        changes_follow(app->changes, rq);
+        changes_follow(app->changes, rq, access_follower(rq, &app->listener));
 }
 
 const struct httpd_route read_routes[] = {

@@ -1,6 +1,8 @@
+#include <netinet/in.h>
 #include <stdarg.h>
 #include <strings.h>
 
+#include "lib/base/hash.h"
 #include "lib/base/mem.h"
 #include "lib/http/httpd_private.h"
 
@@ -389,6 +391,22 @@ void httpd_then(struct httpd_request *rq,
 void httpd_or_else(struct httpd_request *rq, void (*lost)(void *arg))
 {
     rq->lost = lost;
+}
+
+uint64_t httpd_address(const struct httpd_request *rq)
+{
+    struct sockaddr_storage a = {0};
+    socklen_t size = sizeof a;
+    if (getpeername(rq->conn->fd, (struct sockaddr *)&a, &size) != 0)
+        return 0;
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)&a;
+    const struct in6_addr *v6 = &((const struct sockaddr_in6 *)&a)->sin6_addr;
+    if (a.ss_family == AF_INET)
+        return hash_bytes(&v4->sin_addr, sizeof v4->sin_addr) | 1;
+    if (a.ss_family != AF_INET6)
+        return 0;
+    return IN6_IS_ADDR_V4MAPPED(v6) ? hash_bytes(v6->s6_addr + 12, 4) | 1
+                                    : hash_bytes(v6->s6_addr, 8) | 1;
 }
 
 bool httpd_hung_up(const struct httpd_request *rq)

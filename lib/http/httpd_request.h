@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/base/error.h"
 #include "lib/base/str.h"
@@ -105,6 +106,9 @@ void httpd_refusal(struct httpd_request *rq, const char *word);
  * after which it must not touch the request. */
 void httpd_suspend(struct httpd_request *rq);
 void httpd_resume(struct httpd_request *rq);
+/* Whose connection it is, by its address: a number that is the same for the same
+ * address, or network of 64 bits of IPv6; 0: not known. */
+uint64_t httpd_address(const struct httpd_request *rq);
 /* Of a request that is suspended: its client sends no more, and is hardly there
  * any more. */
 bool httpd_hung_up(const struct httpd_request *rq);

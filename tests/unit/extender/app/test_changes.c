@@ -2,11 +2,15 @@
 
 #include <criterion/criterion.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "extender/app/followers.h"
 #include "lib/base/mem.h"
 #include "tests/lib/http/rawclient.h"
+
+enum { MANY = 16, OF_ONE = MANY / FOLLOWERS_CLIENT_PART };
 
 static _Atomic uint64_t version;
 
@@ -18,19 +22,23 @@ static uint64_t version_now(void *ctx)
 
 static void on_changes(struct httpd_request *rq, void *ctx)
 {
-    changes_follow(ctx, rq);
+    const char *who = httpd_header(rq, "X-Client");
+    changes_follow(ctx, rq, who ? strtoull(who, NULL, 10) : 0);
 }
 
 static const struct httpd_route routes[] = {
     {HTTPD_GET, "/", on_changes, 0, "changes"}};
 static struct changes *changes;
+static struct followers *followers;
 static struct httpd *server;
 
 static void start(void)
 {
     struct error err;
     atomic_store(&version, 7);
-    cr_assert_eq(changes_start(version_now, NULL, &changes, &err), 0);
+    followers = followers_create(MANY);
+    cr_assert_eq(changes_start(version_now, NULL, followers, &changes, &err),
+                 0);
     const struct httpd_config config = {.threads = 1,
                                         .name = "test",
                                         .listen = "127.0.0.1:0",
@@ -45,6 +53,7 @@ static void stop(void)
     changes_quiesce(changes);
     httpd_stop(server);
     changes_stop(changes);
+    followers_destroy(followers);
 }
 
 TestSuite(changes, .init = start, .fini = stop);
@@ -87,17 +96,47 @@ Test(changes, are_told_as_they_come)
     close(second);
 }
 
+/* Of that client; what it hears. */
+static int follow_as(int client, const char *words)
+{
+    cleanup_str struct str heard = STR_INIT(1 << 16);
+    char header[64];
+    (void)snprintf(header, sizeof header, "X-Client: %d\r\n", client);
+    int fd = follow(header);
+    hear(fd, &heard, words);
+    return fd;
+}
+
 Test(changes, go_to_so_many_and_no_more)
 {
-    enum { MORE = CHANGES_CLIENTS_MAX + 1 };
-    cleanup_free int *fds = xcalloc(MORE, sizeof *fds);
-    for (int i = 0; i < MORE; i++) {
-        cleanup_str struct str heard = STR_INIT(1 << 16);
-        fds[i] = follow("");
-        hear(fds[i], &heard,
-             i < CHANGES_CLIENTS_MAX ? "id: 7\n" : "clients listen already");
+    int fds[MANY];
+    for (int i = 0; i < MANY; i++)
+        fds[i] = follow_as(i, "id: 7\n");
+    close(follow_as(MANY, "\"status\":503"));
+    close(fds[3]);
+    cleanup_str struct str heard = STR_INIT(1 << 16);
+    /* once it is noticed that it has gone, another one may */
+    for (bool in = false; !in;) {
+        int fd = follow("X-Client: 99\r\n");
+        str_reset(&heard);
+        hear(fd, &heard, "\r\n\r\n");
+        in = strstr(str_text(&heard), " 200 ");
+        fds[3] = in ? fd : fds[3];
+        if (!in)
+            close(fd);
     }
-    for (int i = 0; i < MORE; i++)
+    for (int i = 0; i < MANY; i++)
+        close(fds[i]);
+}
+
+Test(changes, go_to_so_many_of_one_client)
+{
+    int fds[OF_ONE];
+    for (int i = 0; i < OF_ONE; i++)
+        fds[i] = follow_as(1, "id: 7\n");
+    close(follow_as(1, "\"status\":429"));
+    close(follow_as(2, "id: 7\n")); /* it harms nobody else */
+    for (int i = 0; i < OF_ONE; i++)
         close(fds[i]);
 }
 

@@ -271,6 +271,39 @@ Test(sight, of_events_that_are_followed_is_the_same)
     cr_expect_null(strstr(str_text(&heard), MARK), "%s", str_text(&heard));
 }
 
+/* Whoever follows so much that no more is granted harms nobody else. */
+Test(sight, of_followers_has_a_cap)
+{
+    static const char *const paths[] = {"/v1/changes",
+                                        "/v1/events?follow=true"};
+    enum { CAP = 400 / 2 / 2 / 4 }; /* of 400 connections */
+    int fds[CAP];
+    for (int i = 0; i < CAP; i++) {
+        cleanup_free char *text = xasprintf("GET %s HTTP/1.1\r\nHost: x\r\n"
+                                            "Authorization: Bearer " MINE
+                                            "\r\n\r\n",
+                                            paths[i % 2]);
+        char head[16] = "";
+        fds[i] = raw_connect(server_port(server, SERVER_READ));
+        cr_assert(raw_send(fds[i], text));
+        cr_assert_gt(read(fds[i], head, sizeof head - 1), 12);
+        cr_assert(strstr(head, " 200"), "%d: %s", i, head);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        cr_expect_eq(get_as(MINE, paths[i]), 429, "%s", str_text(&reply.body));
+        cr_expect(has("follows 25 lists"), "%s", str_text(&reply.body));
+    }
+    cr_expect_eq(get_as(MINE, "/v1/jobs"), 200);
+    cleanup_fd int fd = raw_connect(server_port(server, SERVER_READ));
+    char head[16] = "";
+    cr_assert(raw_send(fd, "GET /v1/changes HTTP/1.1\r\nHost: x\r\n"
+                           "Authorization: Bearer " ADMIN "\r\n\r\n"));
+    cr_assert_gt(read(fd, head, sizeof head - 1), 12);
+    cr_expect(strstr(head, " 200"), "%s", head);
+    for (int i = 0; i < CAP; i++)
+        (void)close(fds[i]);
+}
+
 /* --- what is out of reach ------------------------------------------------------ */
 
 Test(sight, of_a_namespace_reaches_no_other)
