@@ -215,6 +215,7 @@ struct pending {
     struct review_call call;
     const struct listener *listener;
     char *token, *path; /* that the call is about */
+    bool of_events;     /* what its page has beside it */
     struct httpd_request *rq;
 };
 
@@ -316,13 +317,49 @@ static void pending_free(struct pending *p)
     free(p);
 }
 
+/* A page of one thing has what happened to it, which is of /v1/events; of the
+ * past it is judged as that. */
+static bool has_events(const struct httpd_request *rq)
+{
+    static const char *const pages[] = {
+        "/ui/nodes/:", "/ui/cards/:/:", "/ui/jobs/:/:", "/ui/pods/:/:"};
+    const char *at = httpd_query(rq, "at");
+    for (size_t i = 0; i < ARRAY_LEN(pages); i++)
+        if (strcmp(pages[i], httpd_route_path(rq)) == 0)
+            return !at || !*at;
+    return false;
+}
+
+static enum httpd_admission review_events(const struct listener *listener,
+                                          struct httpd_request *rq,
+                                          const char *token);
+
+/* What is said of the path, or of the events beside it: without them the page
+ * is shown all the same. */
+static enum httpd_admission decided(const struct listener *listener,
+                                    struct httpd_request *rq,
+                                    const struct review_call *call,
+                                    bool of_events)
+{
+    if (of_events) {
+        if (call->verdict != REVIEW_ADMITTED)
+            sight_hide_events(rq);
+        return HTTPD_ADMIT;
+    }
+    enum httpd_admission verdict = answer(listener, rq, call);
+    return verdict == HTTPD_ADMIT && has_events(rq)
+               ? review_events(listener, rq, call->token)
+               : verdict;
+}
+
 /* On the listener's thread again. */
 static void reviewed(struct httpd_request *rq, void *arg)
 {
     struct pending *p = arg;
     metrics_count(p->listener->access->metrics, APP_REVIEWS,
                   review_verdict_name(p->call.verdict));
-    bool admitted = answer(p->listener, rq, &p->call) == HTTPD_ADMIT;
+    bool admitted = decided(p->listener, rq, &p->call, p->of_events) ==
+                    HTTPD_ADMIT;
     pending_free(p);
     if (admitted)
         httpd_admit(rq);
@@ -388,31 +425,25 @@ static char *judged_path(const struct httpd_request *rq)
                                          : xstrdup(path);
 }
 
-static enum httpd_admission review(const struct listener *listener,
-                                   struct httpd_request *rq, const char *token)
+/* Decided at once, or later by the reviewer's thread. */
+static enum httpd_admission review_call(const struct listener *listener,
+                                        struct httpd_request *rq,
+                                        struct review_call *call,
+                                        bool of_events)
 {
     struct access *a = listener->access;
-    cleanup_free char *path = judged_path(rq);
-    struct review_call call = {
-        .token = token, .verb = verb_of(httpd_method(rq)), .path = path};
-    const struct stream_right *right = stream_right_of(rq);
-    if (right) {
-        call.verb = right->verb;
-        call.resource = right->resource;
-        call.namespace = httpd_arg(rq, 0);
-        call.name = httpd_arg(rq, 1);
-    }
-    call.verdict = review_look(a->review, &call, clock_ms());
-    if (call.verdict != REVIEW_UNDECIDED)
-        return answer(listener, rq, &call);
+    call->verdict = review_look(a->review, call, clock_ms());
+    if (call->verdict != REVIEW_UNDECIDED)
+        return decided(listener, rq, call, of_events);
     if (!review_reserve(a->review)) {
-        (void)error_set(&call.error, EAGAIN, "too many requests wait for it");
-        return answer(listener, rq, &call);
+        (void)error_set(&call->error, EAGAIN, "too many requests wait for it");
+        return decided(listener, rq, call, of_events);
     }
     struct pending *p = xcalloc(1, sizeof *p);
-    p->token = xstrdup(token);
-    p->path = steal(&path);
-    p->call = call;
+    p->token = xstrdup(call->token);
+    p->path = xstrdup(call->path);
+    p->of_events = of_events;
+    p->call = *call;
     p->call.token = p->token;
     p->call.path = p->path;
     p->call.done = review_done;
@@ -424,6 +455,31 @@ static enum httpd_admission review(const struct listener *listener,
     httpd_suspend(rq);
     review_post(a->review, &p->call);
     return HTTPD_LATER;
+}
+
+static enum httpd_admission review_events(const struct listener *listener,
+                                          struct httpd_request *rq,
+                                          const char *token)
+{
+    struct review_call call = {
+        .token = token, .verb = "get", .path = "/v1/events"};
+    return review_call(listener, rq, &call, true);
+}
+
+static enum httpd_admission review(const struct listener *listener,
+                                   struct httpd_request *rq, const char *token)
+{
+    cleanup_free char *path = judged_path(rq);
+    struct review_call call = {
+        .token = token, .verb = verb_of(httpd_method(rq)), .path = path};
+    const struct stream_right *right = stream_right_of(rq);
+    if (right) {
+        call.verb = right->verb;
+        call.resource = right->resource;
+        call.namespace = httpd_arg(rq, 0);
+        call.name = httpd_arg(rq, 1);
+    }
+    return review_call(listener, rq, &call, false);
 }
 
 static bool is_listed(struct access *a, const char *token,

@@ -196,6 +196,13 @@ static int write_events(struct console_then *t, struct history_reader *r,
 void console_then_events(struct console_reply *r, enum history_kind kind,
                          char *object)
 {
+    if (!sight_has_events(r->rq)) {
+        str_add(&r->out, "<h2>History</h2>\n<p>What happened is shown to who "
+                         "may read <code>/v1/events</code>.</p>\n");
+        console_end(r);
+        free(object);
+        return;
+    }
     struct console_then *t = xcalloc(1, sizeof *t);
     t->kind = kind;
     t->object = object;

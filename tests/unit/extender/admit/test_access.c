@@ -376,7 +376,7 @@ Test(access, read_listener_asks_for_tokens_of_a_file)
 struct api {
     struct httpd *httpd;
     atomic_uint n_tokens, n_access;
-    atomic_bool down, slow;
+    atomic_bool down, slow, hides_events;
     _Atomic(struct httpd_request *) held;
 };
 
@@ -433,7 +433,9 @@ static void on_access(struct httpd_request *rq, void *ctx)
                    strstr(body, "\"verb\":\"get\"") &&
                    !strstr(body, "\"path\":\"/v1/policy\"") &&
                    !strstr(body, "\"path\":\"/v1/topology\"") &&
-                   !strstr(body, "\"path\":\"/v1/history/");
+                   !strstr(body, "\"path\":\"/v1/history/") &&
+                   !(atomic_load(&api->hides_events) &&
+                     strstr(body, "\"path\":\"/v1/events\""));
     httpd_status(rq, 201);
     str_addf(httpd_reply(rq),
              "{\"kind\":\"SubjectAccessReview\",\"status\":{\"allowed\":%s}}",
@@ -468,6 +470,7 @@ static void start_with_api(struct place *p, struct api *api)
         httpd_port(api->httpd));
     write_file(p, "kubeconfig", text);
     config.token_file = "kubernetes";
+    config.state_dir = p->dir;
     config.kubeconfig = kubeconfig;
     start(p, &config);
 }
@@ -518,6 +521,40 @@ Test(access, pages_of_the_past_need_the_right_to_the_past)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         cr_expect_eq(read_as(&p, "GET", cases[i].path, TOKEN_A, &reply),
                      cases[i].status, "%s", cases[i].path);
+    raw_reply_fini(&reply);
+    place_fini(&p);
+    httpd_stop(api.httpd);
+}
+
+/* Of what happened a page shows nothing to who may not read events, as often as
+ * it is asked for again. */
+Test(access, pages_have_events_for_those_who_may_read_them)
+{
+    static const char *const paths[] = {"/ui/nodes/node000",
+                                        "/ui/nodes/node000?fragment=1",
+                                        "/ui/cards/node000/card-0000-12-00"};
+    struct place p;
+    struct api api;
+    struct raw_reply reply = {0};
+    start_with_api(&p, &api);
+    world_publish(p.server, 1, 1);
+    history_settle(server_app(p.server)->history);
+    for (int hidden = 0; hidden < 2; hidden++) {
+        atomic_store(&api.hides_events, hidden);
+        clock_set_fake(clock_ms() + REVIEW_ADMITTED_MS + 1000);
+        for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+            cr_expect_eq(read_as(&p, "GET", paths[i], TOKEN_A, &reply), 200);
+            bool told = strstr(reply.body.data,
+                               i < 2 ? "NodeReady" : "Nothing is remember");
+            cr_expect_eq(told, !hidden, "%s: %s", paths[i], reply.body.data);
+            cr_expect_eq(strstr(reply.body.data, "<h2>History</h2>\n<p>What") !=
+                             NULL,
+                         hidden, "%s: %s", paths[i], reply.body.data);
+        }
+        cr_expect_eq(read_as(&p, "GET", "/ui/events", TOKEN_A, &reply),
+                     hidden ? 403 : 200);
+    }
+    clock_set_fake(-1);
     raw_reply_fini(&reply);
     place_fini(&p);
     httpd_stop(api.httpd);
