@@ -77,15 +77,28 @@ static void apply_map(const char *namespace, const char *name)
                  str_text(&reply.body));
 }
 
-/* Until the runner has given it its place. */
-static void await_place(const char *pod)
+/* Until there is such a thing. */
+static void await(const char *path)
 {
-    cleanup_free char *path = xasprintf("/v1/allocations/%s", pod);
     int64_t end_ms = clock_ms() + RAW_PATIENCE_MS;
     while (get_as(ADMIN, path) != 200) {
-        cr_assert(clock_ms() < end_ms, "%s has no place", pod);
+        cr_assert(clock_ms() < end_ms, "nothing at %s", path);
         (void)usleep(2000);
     }
+}
+
+/* Until its pods have, or lack, their places, and that is remembered. */
+static void await_pods(const char *namespace, const char *placed,
+                       const char *waits)
+{
+    cleanup_free char *a = xasprintf("/v1/history/pod/%s/%s", namespace,
+                                     placed);
+    cleanup_free char *b = xasprintf("/v1/history/pod/%s/%s", namespace, waits);
+    cleanup_free char *c = xasprintf("/v1/allocations/%s/%s", namespace,
+                                     placed);
+    await(c);
+    await(a);
+    await(b);
 }
 
 static void start(void)
@@ -108,20 +121,14 @@ static void start(void)
     config.state_dir = dir;
     cr_assert_eq(server_start(&config, &server, &err), 0, "%s", err.text);
     world_publish(server, 2, 2);
-    history_settle(server_app(server)->history); /* it was whole before */
-    cr_assert_eq(call_as(ADMIN, "POST",
-                         "/v1/cards/node001/card-0000-13-00/drain", "*/*",
-                         "{\"reason\":\"a fan\"}"),
-                 200, "%s", str_text(&reply.body));
     apply(MARK "-ns", MARK "-placed", 1);
     apply(MARK "-ns", MARK "-waits", 16);
     apply_map(MARK "-ns", MARK "-map");
-    await_place(MARK "-ns/" MARK "-placed");
+    await_pods(MARK "-ns", MARK "-placed", MARK "-waits");
     apply("mine", "placed", 1);
     apply("mine", "waits", 16);
     apply_map("mine", "map");
-    await_place("mine/placed");
-    history_settle(server_app(server)->history);
+    await_pods("mine", "placed", "waits");
 }
 
 static void stop(void)
@@ -160,8 +167,7 @@ static const struct {
     {"/v1/history/:/:",
      {"/v1/history/node/node000", "/v1/history/node/node001"}},
     {"/v1/history/:/:/:",
-     {"/v1/history/card/node001/card-0000-13-00", "/v1/history/pod/mine/placed",
-      "/v1/history/pod/mine/waits"}},
+     {"/v1/history/pod/mine/placed", "/v1/history/pod/mine/waits"}},
     {"/v1/jobs/:/:", {"/v1/jobs/mine/placed-job", "/v1/jobs/mine/waits-job"}},
     {"/v1/jobs/:/:/drawing", {"/v1/jobs/mine/placed-job/drawing"}},
     {"/v1/jobs/:/:/maps", {"/v1/jobs/mine/placed-job/maps"}},
