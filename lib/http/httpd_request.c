@@ -4,6 +4,7 @@
 
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
+#include "lib/http/cookies.h"
 #include "lib/http/httpd_private.h"
 
 enum {
@@ -211,32 +212,16 @@ const char *httpd_header(const struct httpd_request *rq, const char *name)
     return rq->transport->header(rq, name);
 }
 
-/* The value of `name` in a Cookie header: "a=1; b=2". */
-static bool cookie_find(const char *header, const char *name, struct str *out)
-{
-    size_t size = strlen(name);
-    for (const char *p = header; *p;) {
-        p += strspn(p, " \t;");
-        size_t pair = strcspn(p, ";");
-        if (pair > size && strncmp(p, name, size) == 0 && p[size] == '=') {
-            str_add_n(out, p + size + 1, pair - size - 1);
-            return !out->overflow;
-        }
-        p += pair;
-    }
-    return false;
-}
-
 bool httpd_cookie(const struct httpd_request *rq, const char *name,
                   struct str *out)
 {
     const char *header = httpd_header(rq, "Cookie"), *key, *value;
     size_t at = 0;
-    if (header && cookie_find(header, name, out))
+    if (header && cookies_find(header, name, out))
         return true;
     /* HTTP/2 may have each in a field of its own (RFC 9113, 8.2.3) */
     while (h2_fields_next(&rq->h2.fields, &at, &key, &value))
-        if (strcasecmp(key, "cookie") == 0 && cookie_find(value, name, out))
+        if (strcasecmp(key, "cookie") == 0 && cookies_find(value, name, out))
             return true;
     return false;
 }
