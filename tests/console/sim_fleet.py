@@ -158,6 +158,34 @@ class Fleet:
         self.card = self.call("read", "GET", f"/v1/cards?node={self.node}")[
             1]["items"][0]["id"]
 
+    def publish_runner(self, name):
+        """A node that runs what is applied, as far as it says."""
+        slices = subprocess.run(
+            [f"{BUILD}/biga-advertiser", "--hostfile", "dell-r7525-2bf2",
+             "--node", name, "--print", "slices"], check=True, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+        one, _ = json.JSONDecoder().raw_decode(slices)
+        one = one.get("items", [one])[0]
+        places = ["host"] + [x["name"] for x in one["spec"]["devices"]
+                             if "card" in x["name"]]
+        one["metadata"]["annotations"]["biga.dev/runs-pods"] = " ".join(places)
+        status, answer = self.call(
+            "publish", "PUT", "/apis/resource.k8s.io/v1/resourceslices/" +
+            one["metadata"]["name"], one)
+        assert status in (200, 201), answer
+
+    def report(self, node, pods):
+        """What that node says of its pods: name of each, and its status."""
+        told = []
+        for name, status in pods.items():
+            _, shown = self.call("read", "GET", f"/v1/pods/{name}")
+            told.append({"uid": shown["uid"], **status})
+        self.call("publish", "GET", f"/v1/nodes/{node}/pods")
+        status, answer = self.call("publish", "POST",
+                                   f"/v1/nodes/{node}/status",
+                                   {"boot": "b", "pods": told})
+        assert status == 204, answer
+
     def close(self):
         """All ends, and what was kept goes."""
         for process in reversed(self.processes):

@@ -18,8 +18,9 @@ from check import Checks, Skip  # noqa: E402
 
 HOSTS = int(os.environ.get("BIGA_CONSOLE_HOSTS", "1000"))
 AXE = f"{BUILD}/console/node_modules/axe-core/axe.min.js"
-# What a tenant may try: in names, labels and annotations.
-EVIL = "x\"><img src=x onerror=\"window.pwned=1\"><script>window.pwned=1" \
+# What a tenant may try: in names, annotations, images, messages.  Without
+# blanks, which some of these cannot have.
+EVIL = "x\"><img/src=x/onerror=window.pwned=1><script>window.pwned=1" \
     "</script>"
 PAGES = ["/", "/ui/nodes", "/ui/nodes/{node}", "/ui/leaves/leaf1",
          "/ui/cards/{node}/{card}", "/ui/jobs", "/ui/jobs/ml/train",
@@ -292,49 +293,89 @@ def test_axe(t, fleet, browser):
         assert not bad, bad
 
 
-def test_injection(t, fleet, browser):
-    evil = segment(EVIL)
-    with t.check("what tenants write is no markup"):
-        names = [pod(EVIL, "host", None, namespace="evil"),
-                 pod("evil-0", "host", EVIL, 0, 1, namespace="evil"),
-                 pod("evil-1", "xpu", EVIL, 0, 1, namespace="evil"),
-                 pod("p", "host", None, namespace=EVIL),
-                 pod("odd", "host", "odd", 0, 2, namespace="evil",
-                     annotations={"biga.dev/align": EVIL,
-                                  f"biga.dev/{EVIL}": EVIL}),
-                 pod(EVIL + "2", "host", None, namespace="evil", cards=16)]
-        taken = 0
-        for wanted in names:
-            meta = wanted["metadata"]
+def refuse_names(t, fleet):
+    """No page is ever given these."""
+    pods = {"metadata.name": pod(EVIL, "host", None),
+            "metadata.namespace": pod("p", "host", None, namespace=EVIL),
+            "biga.dev/job": pod("p", "host", EVIL)}
+    with t.check("a pod, namespace or job has no name that is markup"):
+        for part, wanted in pods.items():
             status, answer = fleet.call(
                 "scheduler", "POST", "/v1/scheduler/filter",
-                {"Pod": wanted, "NodeNames": [fleet.node, fleet.free]})
-            if status == 200 and answer.get("NodeNames"):
-                fleet.call("scheduler", "POST", "/v1/scheduler/bind", {
-                    "PodName": meta["name"], "PodUID": meta["uid"],
-                    "PodNamespace": meta["namespace"],
-                    "Node": answer["NodeNames"][0]})
-            taken += status == 200
-        fleet.note(f"{taken} of {len(names)} evil pods were taken")
-        for path in ("/", f"/ui/nodes/{fleet.node}",
-                     f"/ui/nodes/{fleet.free}", "/ui/jobs", "/ui/pending",
-                     "/ui/events", f"/ui/pods/evil/{evil}",
-                     f"/ui/pods/evil/{evil}2", f"/ui/jobs/evil/{evil}",
-                     f"/ui/pods/{evil}/p", "/ui/pods/evil/odd",
-                     f"/ui/nodes/{evil}", f"/ui/leaves/{evil}",
-                     f"/ui/search?q={evil}", "/ui/search?q=onerror",
+                {"Pod": wanted, "NodeNames": [fleet.free]})
+            assert status == 200 and part in answer["Error"], answer
+            assert not answer["NodeNames"], answer
+            status, answer = fleet.call("read", "POST", "/v1/pods",
+                                        {"kind": "Pod", **wanted})
+            assert status == 400 and part in answer["error"], answer
+
+
+def applied(name):
+    """A Pod with markup wherever a text may be any."""
+    wanted = pod(name, "xpu", f"{name}-job", namespace="evil")
+    wanted["metadata"]["annotations"] |= {"note": EVIL}
+    wanted["spec"]["containers"][0] |= {"image": EVIL, "command": [EVIL],
+                                        "env": [{"name": "A", "value": EVIL}]}
+    return {"kind": "Pod", **wanted}
+
+
+def write_evil(fleet):
+    """All that tenants can have written is there; pages, and how often at
+    least it is to be read on each."""
+    fleet.publish_runner("runner")
+    for name in ("runs", "failed"):
+        status, answer = fleet.call("read", "POST", "/v1/pods", applied(name))
+        assert status == 200, answer
+        wait_for(name, lambda path=f"/v1/allocations/evil/{name}":
+                 fleet.call("read", "GET", path)[0] == 200)
+    # what a container wrote as it ended, and its runtime of its image
+    said = {"ran": True, "reason": EVIL, "message": EVIL, "containers": [
+        {"name": "c", "state": "exited", "exitCode": 1, "reason": EVIL}]}
+    fleet.report("runner", {"evil/runs": {"state": "running", **said},
+                            "evil/failed": {"state": "failed", **said}})
+    status, answer = fleet.call(
+        "read", "POST", f"/v1/cards/{fleet.node}/{fleet.card}/drain",
+        {"reason": EVIL})
+    assert status == 200, answer
+    # kube-scheduler asks about one that breaks its contract
+    _, answer = fleet.call(
+        "scheduler", "POST", "/v1/scheduler/filter",
+        {"Pod": pod("odd", "host", "odd", 0, 2, namespace="evil", annotations={
+            "biga.dev/align": EVIL}), "NodeNames": [fleet.free]})
+    assert "biga.dev/align" in answer["Error"], answer
+    return {"/ui/jobs": 2, "/ui/pending": 1, "/ui/events": 3,
+            "/ui/pods/evil/runs": 2, "/ui/pods/evil/failed": 2,
+            "/ui/pods/evil/odd": 1, "/ui/jobs/evil/runs-job": 2,
+            "/ui/jobs/evil/failed-job": 2, f"/ui/nodes/{fleet.node}": 1,
+            f"/ui/cards/{fleet.node}/{fleet.card}": 1,
+            f"/ui/search?q={segment(EVIL)}": 1}
+
+
+def test_injection(t, fleet, browser):
+    refuse_names(t, fleet)
+    evil = segment(EVIL)
+    with t.check("what tenants can write is there to be read"):
+        pages = write_evil(fleet)
+        for path, times in pages.items():
+            wait_for(path, lambda p=path, n=times: fleet.call(
+                "read", "GET", p)[1].count("&lt;img/src=x/onerror=") >= n)
+    with t.check("and is no markup"):
+        for path in [*pages, "/", "/ui/nodes", "/ui/nodes/runner",
+                     "/ui/leaves/leaf1", "/ui/search?q=evil",
+                     f"/ui/pods/evil/{evil}", f"/ui/jobs/evil/{evil}",
+                     f"/ui/pods/{evil}/p", f"/ui/nodes/{evil}",
+                     f"/ui/leaves/{evil}", f"/ui/cards/{evil}/{evil}",
                      f"/ui/nodes?name={evil}", f"/ui/events?node={evil}",
                      f"/ui/events?job={evil}", f"/?at={evil}",
-                     f"/ui/jobs?continue={evil}"):
+                     f"/ui/jobs?continue={evil}"]:
             browser.get(fleet.base() + path)
             browser.find("h1")
             bad = browser.run(
                 "return window.pwned || [...document.querySelectorAll("
                 "'img, main script')].map((x) => x.outerHTML).join()")
             assert not bad, (path, bad)
-    with t.check("they are there to be read all the same"):
-        browser.get(fleet.base() + f"/ui/search?q={evil}")
-        assert "onerror" in browser.text(), browser.text()
+            if path in pages:
+                assert "onerror=" in browser.text("main"), path
     with t.check("no policy was ever in the way"):
         said = [x for x in browser.log("browser")
                 if "Content Security Policy" in x["message"]]

@@ -54,10 +54,11 @@ def test_login(t, browser, folder, secure):
             assert "nobody's" in browser.text("[role=alert]")
             assert not browser.run("return document.querySelector('nav')")
         with t.check(f"{how}, the right one leads to the page that was asked"):
-            browser.get(base + "/ui/nodes")
+            page = base + "/ui/nodes?name=host"
+            browser.get(page)
             log_in(browser, TOKEN)
             browser.find("nav")
-            assert browser.url() == base + "/ui/nodes", browser.url()
+            assert browser.url() == page, browser.url()
             browser.find("#live:not([hidden])")
             name = "__Host-biga" if secure else "biga"
             cookie = next(x for x in browser.ask("GET", "/cookie")
