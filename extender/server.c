@@ -351,7 +351,9 @@ static int start_source(struct server *s, const struct server_config *config,
                         struct error *err)
 {
     int r = start_cluster(s, config, err);
-    return r == 0 ? start_embedded(s, err) : r;
+    if (r == 0)
+        r = start_embedded(s, err);
+    return r == 0 ? start_achieved(s, err) : r;
 }
 
 enum { HISTORY_DAYS = 30, HISTORY_MIB = 1024 };
@@ -461,8 +463,6 @@ int server_start(const struct server_config *config, struct server **ret,
         r = start_history(s, config, err);
     if (r == 0)
         r = start_source(s, config, err);
-    if (r == 0)
-        r = start_achieved(s, err);
     if (r == 0)
         r = start_listeners(s, config, connections, err);
     if (r == 0)

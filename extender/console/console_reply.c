@@ -7,7 +7,6 @@
 #include "extender/admit/cookie.h"
 #include "extender/console/html.h"
 #include "extender/serve/query.h"
-#include "extender/serve/visible.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 

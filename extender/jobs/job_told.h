@@ -14,8 +14,8 @@ struct jobs_told {
 };
 void jobs_told_fini(struct jobs_told *t);
 
-/* All jobs that a source tells of and that are seen of the snapshot, or those of a namespace, or one (NULL: any),
- * with those that are over and gone. */
+/* All jobs that a source tells of, or those of a namespace, or one (NULL: any),
+ * with those that are over and gone; as far as they are seen of the snapshot. */
 void jobs_told_read(const struct pod_source *source, const struct snapshot *s,
                     const char *namespace, const char *job,
                     struct jobs_told *ret_told);

@@ -8,7 +8,6 @@
 #include "extender/serve/app.h"
 #include "extender/serve/page.h"
 #include "extender/serve/query.h"
-#include "extender/serve/visible.h"
 #include "extender/view/views.h"
 #include "lib/base/jwrite.h"
 #include "lib/io/clock.h"

@@ -7,8 +7,16 @@
 #include <strings.h>
 
 #include "extender/admit/sight.h"
+#include "extender/app/scoped.h"
 #include "extender/serve/app.h"
 #include "lib/base/mem.h"
+
+struct snapshot *visible_snapshot(const struct app *app,
+                                  const struct httpd_request *rq)
+{
+    return scoped_get(app->scoped, writer_snapshot(app->writer),
+                      sight_scope(rq));
+}
 
 bool query_limit(struct httpd_request *rq, size_t max, size_t *ret_limit)
 {

@@ -12,6 +12,11 @@
 
 struct app;
 
+/* What is shown to the client of a request: the newest snapshot, as far as it
+ * may see it.  What reads lists for people begins here.  A reference. */
+struct snapshot *visible_snapshot(const struct app *app,
+                                  const struct httpd_request *rq);
+
 /* Items of a list: unless it is asked for less or more, and at most. */
 enum { QUERY_LIMIT = 1000, QUERY_LIMIT_MAX = 100000 };
 

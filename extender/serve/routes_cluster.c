@@ -10,7 +10,6 @@
 #include "extender/serve/app.h"
 #include "extender/serve/page.h"
 #include "extender/serve/query.h"
-#include "extender/serve/visible.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 #include "lib/base/text.h"

@@ -5,7 +5,6 @@
 #include "extender/app/fabric_files.h"
 #include "extender/serve/app.h"
 #include "extender/serve/query.h"
-#include "extender/serve/visible.h"
 #include "extender/view/fabric_view.h"
 #include "lib/base/jwrite.h"
 

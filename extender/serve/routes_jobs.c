@@ -9,7 +9,6 @@
 #include "extender/serve/pending.h"
 #include "extender/serve/query.h"
 #include "extender/serve/routes_drawing.h"
-#include "extender/serve/visible.h"
 #include "extender/view/known_jobs.h"
 #include "extender/view/pending_pods.h"
 #include "lib/base/jwrite.h"

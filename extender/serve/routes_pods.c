@@ -13,7 +13,6 @@
 #include "extender/serve/page.h"
 #include "extender/serve/query.h"
 #include "extender/serve/routes_private.h"
-#include "extender/serve/visible.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
 

@@ -1,7 +1,7 @@
 #include "extender/serve/routes_private.h"
 
 #include "extender/app/policy_file.h"
-#include "extender/serve/visible.h"
+#include "extender/serve/query.h"
 #include "extender/state/shares.h"
 #include "extender/view/policy_view.h"
 #include "lib/base/jwrite.h"

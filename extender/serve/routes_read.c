@@ -9,7 +9,6 @@
 #include "extender/serve/query.h"
 #include "extender/serve/routes_drawing.h"
 #include "extender/serve/routes_private.h"
-#include "extender/serve/visible.h"
 #include "extender/view/openapi.h"
 #include "extender/view/views.h"
 #include "lib/base/jwrite.h"
