@@ -108,12 +108,9 @@ Test(tokens, says_what_a_token_sees)
     static const struct {
         const char *token, *sees; /* "": all */
     } cases[] = {
-        {"0123456789abcdef", ""},
-        {"bbbbbbbbbbbbbbbb", "team-a, team-b"},
-        {"cccccccccccccccc", ""},
-        {"dddddddddddddddd", "team-a"},
-        {"eeeeeeeeeeeeeeee", ""},
-        {"nobody-nobody-no", ""},
+        {"0123456789abcdef", ""}, {"bbbbbbbbbbbbbbbb", "team-a, team-b"},
+        {"cccccccccccccccc", ""}, {"dddddddddddddddd", "team-a"},
+        {"eeeeeeeeeeeeeeee", ""}, {"nobody-nobody-no", ""},
     };
     struct tokens *t = NULL;
     struct error err = {0};
