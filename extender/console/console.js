@@ -248,6 +248,7 @@ document.addEventListener("keydown", (event) => {
         return;
     if (event.key === "/" && !typing) {
         event.preventDefault();
+        document.getElementById("q")?.focus();
         document.getElementById("q")?.select();
     } else if (event.key === "Escape" && typing) {
         event.target.blur();

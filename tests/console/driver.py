@@ -120,15 +120,30 @@ class Browser:
     def click(self, css):
         """On the first such element; what was swapped meanwhile is found
         again."""
-        def press():
-            try:
-                self.ask("POST", f"/element/{self.find(css)}/click")
+        wait_for("click on " + css, lambda: self.ask(
+            "POST", f"/element/{self.find(css)}/click") is None, PATIENCE)
+
+    def follow(self, css):
+        """Click on what leads to another page, until that is there."""
+        clicked = False
+
+        def there():
+            nonlocal clicked
+            if self.run("return !window.left && "
+                        "document.readyState === 'complete'"):
                 return True
-            except RuntimeError as error:
-                if "stale" not in str(error):
-                    raise
-                return False
-        wait_for("click on " + css, press, PATIENCE)
+            if not clicked:
+                self.ask("POST", f"/element/{self.find(css)}/click")
+                clicked = True
+            return False
+        self.run("window.left = true")
+        wait_for("the page behind " + css, there, PATIENCE)
+
+    def fill(self, css, text):
+        """Text into the first such element, or a file."""
+        wait_for("text into " + css, lambda: self.ask(
+            "POST", f"/element/{self.find(css)}/value",
+            {"text": text}) is None, PATIENCE)
 
     def text(self, css="main"):
         """What is seen of it."""

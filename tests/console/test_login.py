@@ -27,8 +27,7 @@ def certificates(folder):
 
 
 def log_in(browser, token):
-    browser.ask("POST", f"/element/{browser.find('#token')}/value",
-                {"text": token})
+    browser.fill("#token", token)
     browser.click("form button")
 
 
