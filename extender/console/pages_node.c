@@ -207,6 +207,25 @@ static void write_cards(const struct node *node, struct str *out)
 
 /* --- the host ------------------------------------------------------------- */
 
+/* What the host pods that were given this NUMA node leave of its memory. */
+static void numa_memory(const struct node *node, const struct device *d,
+                        struct str *out)
+{
+    uint64_t free_mib = d->numa_memory_mib;
+    for (size_t i = 0; i < node->n_allocations; i++) {
+        const struct allocation *a = node->allocations[i];
+        uint64_t given = a->demand.role == ROLE_HOST && a->numa == d->numa
+                             ? a->demand.memory_mib
+                             : 0;
+        free_mib -= given < free_mib ? given : free_mib;
+    }
+    if (d->numa_memory_mib == 0)
+        return;
+    html_addf(out, "<div><dt>Memory of NUMA %d</dt><dd>", d->numa);
+    html_add_bar(out, free_mib / 1024, d->numa_memory_mib / 1024, "GiB");
+    str_add(out, "</dd></div>");
+}
+
 static void write_host(const struct console_reply *r, const struct node *node,
                        size_t index, struct str *out)
 {
@@ -227,6 +246,9 @@ static void write_host(const struct console_reply *r, const struct node *node,
         html_add_bar(out, milli / 1000, shape->numa_cpus[i], "");
         str_add(out, "</dd></div>");
     }
+    size_t first, n = view_count(node, DEVICE_NUMA, &first);
+    for (size_t i = 0; i < n; i++)
+        numa_memory(node, topo_device(node->topo, first + i), out);
     if (room.memory_mib != INT64_MAX)
         html_addf(out,
                   "<div><dt>Memory left</dt><dd>%" PRId64 " MiB</dd></div>",

@@ -33,7 +33,7 @@ def fabric(n_hosts, leaf="leaf"):
 
 
 def pod(name, role="host", job=None, pair=0, size=1, namespace="default",
-        cards=1, gpus=1, annotations=None):
+        cards=1, gpus=1, annotations=None, memory=None):
     """A Pod as the API server has it."""
     labels = {"biga.dev/role": role}
     notes = dict(annotations or {})
@@ -43,6 +43,8 @@ def pod(name, role="host", job=None, pair=0, size=1, namespace="default",
     resources = {"biga.dev/card": str(cards)}
     if role == "host" and gpus:
         resources["nvidia.com/gpu"] = str(gpus)
+    if memory:
+        resources["memory"] = memory
     return {"metadata": {"name": name, "namespace": namespace,
                          "uid": f"uid-{namespace}-{abs(hash(name))}-{role}",
                          "labels": labels, "annotations": notes},
