@@ -10,7 +10,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 
-enum { PARAMS_MAX = 8, TAG_SIZE = 40 };
+enum { PARAMS_MAX = 12, TAG_SIZE = 40 };
 
 void console_harden(struct httpd_request *rq)
 {
@@ -41,6 +41,7 @@ bool console_begin(struct console_reply *r, struct httpd_request *rq,
                  .history = app->history != NULL,
                  .timed = timed,
                  .at = httpd_query(rq, "at")},
+        .params = params,
         .out = STR_INIT(STR_MAX_DEFAULT),
     };
     cleanup_str struct str token = STR_INIT(COOKIE_TOKEN_MAX);

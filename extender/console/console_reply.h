@@ -13,11 +13,13 @@ struct console_reply {
     struct app *app;
     struct snapshot *snapshot;
     struct console_page page;
-    struct str out; /* the content */
+    const char *const *params; /* of the page */
+    struct str out;            /* the content */
 };
 
 /* False when the request has been answered already; else console_end() has to
- * follow.  `params` are those of the page; "fragment" is of all. */
+ * follow.  `params` are those of the page; "fragment" is of all:
+ * the content alone, or "rows", those of its list (console_list.h). */
 bool console_begin(struct console_reply *r, struct httpd_request *rq,
                    struct app *app, enum console_section section,
                    const char *const *params);

@@ -20,12 +20,6 @@ void page_events(struct httpd_request *rq, void *ctx);  /* /ui/events */
 
 /* --- what they share ------------------------------------------------------ */
 
-/* The rows of nodes: a table's head, a row, and its end. */
-void nodes_table_begin(struct str *out);
-void nodes_table_row(const struct console_reply *r, const struct node *node,
-                     int32_t index, struct str *out);
-void nodes_table_end(struct str *out);
-
 /* A table of allocations, of one node or one card: who has what. */
 void pods_table_write(const struct console_reply *r,
                       const struct allocation *const *list, size_t n,

@@ -3,26 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/console/console_list.h"
 #include "extender/console/console_map.h"
 #include "extender/console/html.h"
 #include "extender/serve/query.h"
 #include "extender/view/views.h"
-#include "lib/base/lower_bound.h"
 #include "lib/base/mem.h"
-
-enum { ROWS = 100, ROWS_MAX = 1000, LEAF_ROWS_MAX = 1000 };
 
 /* --- rows ----------------------------------------------------------------- */
 
-void nodes_table_begin(struct str *out)
-{
-    str_add(out, "<div class=\"wide\"><table class=\"rows\"><thead><tr>"
-                 "<th scope=\"col\">Node</th><th scope=\"col\">Status</th>"
-                 "<th scope=\"col\">Leaf</th><th scope=\"col\">Cards</th>"
-                 "<th scope=\"col\">GPUs</th><th scope=\"col\" class=\"n\">"
-                 "Pods</th><th scope=\"col\">What is wrong</th></tr></thead>"
-                 "<tbody>\n");
-}
+static const char heads[] =
+    "<th scope=\"col\">Node</th><th scope=\"col\">Status</th>"
+    "<th scope=\"col\">Leaf</th><th scope=\"col\">Cards</th>"
+    "<th scope=\"col\">GPUs</th><th scope=\"col\" class=\"n\">Pods</th>"
+    "<th scope=\"col\">What is wrong</th>";
 
 static void leaf_cell(const struct snapshot *s, int32_t index, struct str *out)
 {
@@ -36,15 +30,15 @@ static void leaf_cell(const struct snapshot *s, int32_t index, struct str *out)
     str_add(out, "</td>");
 }
 
-void nodes_table_row(const struct console_reply *r, const struct node *node,
-                     int32_t index, struct str *out)
+static void write_row(const struct console_reply *r, const struct node *node,
+                      int32_t index, struct str *out)
 {
     struct console_health h;
     cleanup_str struct str why = STR_INIT(STR_MAX_DEFAULT);
     console_health_judge(r->snapshot, r->app->achieved, node, &h);
     if (h.ill || h.drained || h.unaligned)
         console_health_explain(r->snapshot, r->app->achieved, node, &why);
-    str_add(out, "<tr><th scope=\"row\">");
+    str_add(out, "<th scope=\"row\">");
     html_add_link(out, "nodes", node->name, NULL, node->name);
     str_add(out, "</th><td>");
     html_add_badge(out, node->status == NODE_READY ? "good" : "bad",
@@ -59,23 +53,17 @@ void nodes_table_row(const struct console_reply *r, const struct node *node,
               node->n_allocations, str_text(&why));
 }
 
-void nodes_table_end(struct str *out)
-{
-    str_add(out, "</tbody></table></div>\n");
-}
-
 /* --- the list ------------------------------------------------------------- */
 
 struct filter {
-    const char *name, *after;
+    const char *name;
     unsigned status; /* NODE_STATUSES: any */
 };
 
 static bool passes(const struct filter *f, const struct node *node)
 {
     return (!f->name || !*f->name || strstr(node->name, f->name)) &&
-           (f->status == NODE_STATUSES || node->status == f->status) &&
-           (!f->after || strcmp(node->name, f->after) > 0);
+           (f->status == NODE_STATUSES || node->status == f->status);
 }
 
 static void write_filter(const struct filter *f, struct str *out)
@@ -92,75 +80,36 @@ static void write_filter(const struct filter *f, struct str *out)
     str_add(out, "</select></label><button>Show</button></form>\n");
 }
 
-/* The page behind `last`, with the same filter. */
-static void write_more(const struct filter *f, const char *last,
-                       struct str *out)
-{
-    str_add(out, "<p class=\"more\"><a rel=\"next\" href=\"/ui/nodes?");
-    if (f->name && *f->name) {
-        str_add(out, "name=");
-        html_add_segment(out, f->name);
-        str_add(out, "&amp;");
-    }
-    if (f->status < NODE_STATUSES)
-        html_addf(out, "status=%s&amp;",
-                  node_status_name((enum node_status)f->status));
-    str_add(out, "continue=");
-    html_add_segment(out, last);
-    str_add(out, "\">More nodes</a></p>\n");
-}
-
 static const char *status_word(unsigned index)
 {
     return node_status_name((enum node_status)index);
 }
 
-static void write_nodes(struct console_reply *r, const struct filter *f,
-                        size_t limit)
-{
-    const struct snapshot *s = r->snapshot;
-    const char *last = NULL;
-    size_t n = 0;
-    bool more = false;
-    nodes_table_begin(&r->out);
-    for (size_t i = 0; i < s->n_nodes && !more; i++) {
-        const struct node *node = snapshot_node(s, i);
-        if (!passes(f, node))
-            continue;
-        more = n == limit;
-        if (more)
-            break;
-        nodes_table_row(r, node, (int32_t)i, &r->out);
-        last = node->name;
-        n++;
-    }
-    nodes_table_end(&r->out);
-    if (n == 0)
-        str_add(&r->out, "<p>No node is so.</p>\n");
-    if (more)
-        write_more(f, last, &r->out);
-}
-
 void page_nodes(struct httpd_request *rq, void *ctx)
 {
-    static const char *const params[] = {"continue", "limit", "name", "status",
+    static const char *const params[] = {"name", "status", CONSOLE_LIST_PARAMS,
                                          NULL};
     struct filter f = {.name = httpd_query(rq, "name"),
-                       .after = httpd_query(rq, "continue"),
                        .status = NODE_STATUSES};
     const char *status = httpd_query(rq, "status");
-    size_t limit = ROWS;
+    struct console_list list;
     struct console_reply r;
     if ((status && *status && /* a form sends "" for any */
          !query_choice(rq, "status", status_word, NODE_STATUSES, &f.status)) ||
-        !query_limit(rq, ROWS_MAX, &limit) ||
+        !console_list_read(&list, rq) ||
         !console_begin(&r, rq, ctx, CONSOLE_NODES, params))
         return;
     r.page.title = "Nodes";
     html_addf(&r.out, "<h1>Nodes <small>%zu</small></h1>\n",
               r.snapshot->n_nodes);
     write_filter(&f, &r.out);
-    write_nodes(&r, &f, limit);
+    for (size_t i = 0; i < r.snapshot->n_nodes; i++) {
+        const struct node *node = snapshot_node(r.snapshot, i);
+        if (passes(&f, node) && console_list_next(&list))
+            write_row(&r, node, (int32_t)i, &list.rows);
+    }
+    console_list_end(&list, &r, heads, "nodes");
+    console_list_fini(&list);
     console_end(&r);
 }
 
@@ -186,10 +135,12 @@ static bool leaf_is_there(const struct snapshot *s, const char *name)
 
 void page_leaf(struct httpd_request *rq, void *ctx)
 {
+    static const char *const params[] = {CONSOLE_LIST_PARAMS, NULL};
     const char *name = httpd_arg(rq, 0);
+    struct console_list list;
     struct console_reply r;
-    size_t n = 0;
-    if (!console_begin(&r, rq, ctx, CONSOLE_FLEET, NULL))
+    if (!console_list_read(&list, rq) ||
+        !console_begin(&r, rq, ctx, CONSOLE_FLEET, params))
         return;
     r.page.title = name;
     if (!leaf_is_there(r.snapshot, name)) {
@@ -200,17 +151,10 @@ void page_leaf(struct httpd_request *rq, void *ctx)
     html_addf(&r.out,
               "<p class=\"path\"><a href=\"/\">Fleet</a></p><h1>Leaf %s</h1>\n",
               name);
-    nodes_table_begin(&r.out);
-    for (size_t i = 0; i < r.snapshot->n_nodes && n < LEAF_ROWS_MAX; i++) {
-        if (!is_on_leaf(r.snapshot, i, name))
-            continue;
-        nodes_table_row(&r, snapshot_node(r.snapshot, i), (int32_t)i, &r.out);
-        n++;
-    }
-    nodes_table_end(&r.out);
-    if (n == 0)
-        str_add(&r.out, "<p>None of its hosts has published.</p>\n");
-    if (n == LEAF_ROWS_MAX)
-        html_addf(&r.out, "<p>The first %zu nodes.</p>\n", n);
+    for (size_t i = 0; i < r.snapshot->n_nodes; i++)
+        if (is_on_leaf(r.snapshot, i, name) && console_list_next(&list))
+            write_row(&r, snapshot_node(r.snapshot, i), (int32_t)i, &list.rows);
+    console_list_end(&list, &r, heads, "nodes that have published");
+    console_list_fini(&list);
     console_end(&r);
 }

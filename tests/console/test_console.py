@@ -66,6 +66,8 @@ def test_headers(t, fleet):
                            ("/ui/nodes?limit=0", 400),
                            ("/ui/nodes?status=odd", 400),
                            ("/ui/nodes?x=1", 400),
+                           ("/ui/nodes?page=x", 400),
+                           ("/ui/jobs?limit=1001", 400),
                            ("/?at=yesterday", 400),
                            ("/ui/events?kind=x", 400)):
             status, body = fleet.call("read", "GET", path)
@@ -107,8 +109,16 @@ def test_clicks(t, fleet, browser):
         assert re.search(r"CPUs of NUMA 1 \d+/\d+ free", facts), facts
     with t.check("nodes in pages, and by name"):
         browser.follow("nav a[href='/ui/nodes']")
-        browser.follow("a[rel=next]")
-        browser.find("a[href='/ui/nodes/host0101']")
+        for path, first, n in (("/ui/nodes", 1, 100),
+                               ("/ui/nodes?page=2&limit=300", 301, 300),
+                               ("/ui/nodes?page=2&name=00", 101, 90)):
+            rows = re.findall(r'<tr aria-rowindex="(\d+)"><th scope="row"',
+                              fleet.call("read", "GET", path)[1])
+            if "name" not in path:
+                assert len(rows) == n, (path, rows)
+            assert int(rows[0]) == first + 1, (path, rows)
+        assert 'rel="prev"' in fleet.call("read", "GET",
+                                          "/ui/nodes?page=99")[1]
         browser.fill("input[name=name]", "host0042")
         browser.follow(".filter button")
         wait_for("one node", lambda: len(browser.run(
@@ -376,8 +386,7 @@ def test_injection(t, fleet, browser):
                      f"/ui/pods/{evil}/p", f"/ui/nodes/{evil}",
                      f"/ui/leaves/{evil}", f"/ui/cards/{evil}/{evil}",
                      f"/ui/nodes?name={evil}", f"/ui/events?node={evil}",
-                     f"/ui/events?job={evil}", f"/?at={evil}",
-                     f"/ui/jobs?continue={evil}"]:
+                     f"/ui/events?job={evil}", f"/?at={evil}"]:
             browser.get(fleet.base() + path)
             browser.find("h1")
             bad = browser.run(
