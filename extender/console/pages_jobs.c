@@ -3,16 +3,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "extender/console/console_list.h"
 #include "extender/console/console_map.h"
 #include "extender/console/console_then.h"
 #include "extender/console/html.h"
 #include "extender/serve/pending.h"
-#include "extender/serve/query.h"
 #include "extender/view/known_jobs.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
-
-enum { ROWS = 100, ROWS_MAX = 1000, PAIRS_MAX = 2000 };
 
 /* --- the list ------------------------------------------------------------- */
 
@@ -24,17 +22,13 @@ static void moment_cell(int64_t s, struct str *out)
     html_addf(out, "<td>%s</td>", s ? text : "");
 }
 
-static void jobs_head(struct str *out)
-{
-    str_add(out, "<div class=\"wide\"><table class=\"rows\"><thead><tr>"
-                 "<th scope=\"col\">Job</th><th scope=\"col\">Namespace</th>"
-                 "<th scope=\"col\">State</th><th scope=\"col\">Pairs placed"
-                 "</th><th scope=\"col\" class=\"n\">Running</th>"
-                 "<th scope=\"col\" class=\"n\">Leaves</th><th scope=\"col\">"
-                 "Relation</th><th scope=\"col\">Submitted</th>"
-                 "<th scope=\"col\">What it waits for, or ended with</th></tr>"
-                 "</thead><tbody>\n");
-}
+static const char job_heads[] =
+    "<th scope=\"col\">Job</th><th scope=\"col\">Namespace</th>"
+    "<th scope=\"col\">State</th><th scope=\"col\">Pairs placed</th>"
+    "<th scope=\"col\" class=\"n\">Running</th>"
+    "<th scope=\"col\" class=\"n\">Leaves</th><th scope=\"col\">Relation</th>"
+    "<th scope=\"col\">Submitted</th>"
+    "<th scope=\"col\">What it waits for, or ended with</th>";
 
 static void job_state_write(const struct job_view *v, struct str *out)
 {
@@ -53,7 +47,7 @@ static const char *worst_word(const struct job_view *v)
 
 static void job_row(const struct job_view *v, struct str *out)
 {
-    str_add(out, "<tr><th scope=\"row\">");
+    str_add(out, "<th scope=\"row\">");
     html_add_link(out, "jobs", v->namespace, v->job, v->job);
     html_addf(out, "</th><td>%s</td><td>", v->namespace);
     job_state_write(v, out);
@@ -68,57 +62,36 @@ static void job_row(const struct job_view *v, struct str *out)
     html_addf(out, "<td>%s</td></tr>\n", job_view_reason(v));
 }
 
-/* The page behind "NS/NAME". */
-static void write_more(const struct job_view *last, struct str *out)
-{
-    str_add(out, "<p class=\"more\"><a rel=\"next\" "
-                 "href=\"/ui/jobs?continue=");
-    html_add_segment(out, last->namespace);
-    str_add(out, "%2F");
-    html_add_segment(out, last->job);
-    str_add(out, "\">More jobs</a></p>\n");
-}
-
-static void write_jobs(struct console_reply *r, const char *after, size_t limit)
+static void write_jobs(struct console_reply *r, struct console_list *list)
 {
     struct known_jobs k;
-    struct job_view v, last = {0};
-    size_t n = 0;
-    bool more = false;
     known_jobs_init(&k, &r->app->source, snapshot_ref(r->snapshot), NULL, NULL);
-    jobs_head(&r->out);
-    while (!more && known_jobs_next(&k)) {
+    while (known_jobs_next(&k)) {
+        struct job_view v;
+        if (!console_list_next(list))
+            continue;
         job_view_init(&v, k.snapshot, NULL, &k.parts);
-        if (!after || !*after || query_is_after(v.namespace, v.job, after)) {
-            more = n == limit;
-            if (!more && v.state == JOB_PENDING)
-                pending_tell_job(r->app, &k);
-            if (!more)
-                job_row(&v, &r->out);
-            n += !more;
-            last = more ? last : v; /* its names are those of the parts */
-        }
+        if (v.state == JOB_PENDING)
+            pending_tell_job(r->app, &k);
+        job_row(&v, &list->rows);
         job_view_fini(&v);
     }
-    str_add(&r->out, "</tbody></table></div>\n");
-    if (n == 0)
-        str_add(&r->out, "<p>No job.</p>\n");
-    if (more)
-        write_more(&last, &r->out);
     known_jobs_fini(&k);
 }
 
 void page_jobs(struct httpd_request *rq, void *ctx)
 {
-    static const char *const params[] = {"continue", "limit", NULL};
+    static const char *const params[] = {CONSOLE_LIST_PARAMS, NULL};
+    struct console_list list;
     struct console_reply r;
-    size_t limit = ROWS;
-    if (!query_limit(rq, ROWS_MAX, &limit) ||
+    if (!console_list_read(&list, rq) ||
         !console_begin(&r, rq, ctx, CONSOLE_JOBS, params))
         return;
     r.page.title = "Jobs";
-    str_add(&r.out, "<h1>Jobs</h1>\n");
-    write_jobs(&r, httpd_query(rq, "continue"), limit);
+    write_jobs(&r, &list);
+    html_addf(&r.out, "<h1>Jobs <small>%zu</small></h1>\n", list.n);
+    console_list_end(&list, &r, job_heads, "jobs");
+    console_list_fini(&list);
     console_end(&r);
 }
 
@@ -142,7 +115,7 @@ static void pair_row(const struct console_reply *r, const struct job_view *v,
     const char *leaf = p->leaf == FABRIC_NONE
                            ? NULL
                            : fabric_domain(v->snapshot->fabric, p->leaf)->name;
-    html_addf(out, "<tr><th scope=\"row\" class=\"n\">%" PRId32 "</th><td>",
+    html_addf(out, "<th scope=\"row\" class=\"n\">%" PRId32 "</th><td>",
               p->rank);
     html_add_badge(out, p->bound ? "good" : "use",
                    p->bound ? "placed" : "held");
@@ -158,21 +131,19 @@ static void pair_row(const struct console_reply *r, const struct job_view *v,
     str_add(out, "</td></tr>\n");
 }
 
-static void write_pairs(const struct console_reply *r, const struct job_view *v,
-                        struct str *out)
+static const char pair_heads[] =
+    "<th scope=\"col\" class=\"n\">Pair</th><th scope=\"col\">State</th>"
+    "<th scope=\"col\">Node</th><th scope=\"col\">Leaf</th>" PLACE_HEADS
+    "<th scope=\"col\">Pods</th>";
+
+static void write_pairs(struct console_reply *r, const struct job_view *v,
+                        struct console_list *list)
 {
-    size_t n = v->n_pairs < PAIRS_MAX ? v->n_pairs : PAIRS_MAX;
-    str_add(out, "<h2>Pairs</h2>\n<div class=\"wide\"><table class=\"rows\">"
-                 "<thead><tr><th scope=\"col\" class=\"n\">Pair</th>"
-                 "<th scope=\"col\">State</th><th scope=\"col\">Node</th>"
-                 "<th scope=\"col\">Leaf</th>");
-    str_add(out, PLACE_HEADS "<th scope=\"col\">Pods</th></tr></thead>"
-                             "<tbody>\n");
-    for (size_t i = 0; i < n; i++)
-        pair_row(r, v, &v->pairs[i], out);
-    str_add(out, "</tbody></table></div>\n");
-    if (n < v->n_pairs)
-        html_addf(out, "<p>The first %zu of %zu pairs.</p>\n", n, v->n_pairs);
+    str_add(&r->out, "<h2>Pairs</h2>\n");
+    for (size_t i = 0; i < v->n_pairs; i++)
+        if (console_list_next(list))
+            pair_row(r, v, &v->pairs[i], &list->rows);
+    console_list_end(list, r, pair_heads, "pairs");
 }
 
 static const char *tier_word(const struct job_view *v)
@@ -233,9 +204,10 @@ static void write_maps(const struct job_view *v, struct str *out)
     str_add(out, "</p>\n");
 }
 
-static void write_job(const struct console_reply *r, const struct job_view *v,
-                      struct str *out)
+static void write_job(struct console_reply *r, const struct job_view *v,
+                      struct console_list *list)
 {
+    struct str *out = &r->out;
     const struct console_map map = {
         .snapshot = r->snapshot, .achieved = r->app->achieved, .job = v};
     html_addf(out,
@@ -248,19 +220,23 @@ static void write_job(const struct console_reply *r, const struct job_view *v,
     write_lacks(v, out);
     if (v->n_pairs == 0)
         return;
-    console_map_write(&map, out);
-    write_pairs(r, v, out);
-    write_maps(v, out);
+    if (!console_list_is_all(r))
+        console_map_write(&map, out);
+    write_pairs(r, v, list);
+    if (!console_list_is_all(r))
+        write_maps(v, out);
 }
 
 void page_job(struct httpd_request *rq, void *ctx)
 {
     const char *namespace = httpd_arg(rq, 0), *job = httpd_arg(rq, 1);
+    static const char *const params[] = {"at", CONSOLE_LIST_PARAMS, NULL};
+    struct console_list list;
     struct console_reply r;
     struct known_jobs k;
     struct job_view v;
-    static const char *const params[] = {"at", NULL};
-    if (!console_begin(&r, rq, ctx, CONSOLE_JOBS, params))
+    if (!console_list_read(&list, rq) ||
+        !console_begin(&r, rq, ctx, CONSOLE_JOBS, params))
         return;
     r.page.title = job;
     if (console_then_is_asked(&r)) {
@@ -278,9 +254,14 @@ void page_job(struct httpd_request *rq, void *ctx)
         job_view_init(&v, k.snapshot, r.app->achieved, &k.parts);
         if (v.state == JOB_PENDING)
             pending_tell_job(r.app, &k);
-        write_job(&r, &v, &r.out);
+        write_job(&r, &v, &list);
         job_view_fini(&v);
     }
     known_jobs_fini(&k);
-    console_then_events(&r, HISTORY_JOB, xasprintf("%s/%s", namespace, job));
+    console_list_fini(&list);
+    if (console_list_is_all(&r))
+        console_end(&r);
+    else
+        console_then_events(&r, HISTORY_JOB,
+                            xasprintf("%s/%s", namespace, job));
 }

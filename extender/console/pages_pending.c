@@ -3,23 +3,20 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "extender/console/console_list.h"
 #include "extender/console/html.h"
 #include "extender/serve/pending.h"
-#include "extender/serve/query.h"
 #include "extender/view/pending_pods.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 
-enum { ROWS = 100, ROWS_MAX = 1000, REASONS_SHOWN = 3 };
+enum { REASONS_SHOWN = 3 };
 
-static void table_head(struct str *out)
-{
-    str_add(out, "<div class=\"wide\"><table class=\"rows\"><thead><tr>"
-                 "<th scope=\"col\">Pod</th><th scope=\"col\">Namespace</th>"
-                 "<th scope=\"col\">Job</th><th scope=\"col\">Since</th>"
-                 "<th scope=\"col\">What it waits for</th><th scope=\"col\">"
-                 "Refused by nodes</th></tr></thead><tbody>\n");
-}
+static const char heads[] =
+    "<th scope=\"col\">Pod</th><th scope=\"col\">Namespace</th>"
+    "<th scope=\"col\">Job</th><th scope=\"col\">Since</th>"
+    "<th scope=\"col\">What it waits for</th><th scope=\"col\">"
+    "Refused by nodes</th>";
 
 /* The most frequent first. */
 static void refused_cell(const struct pending_verdict *v, struct str *out)
@@ -47,7 +44,7 @@ static void write_row(const struct pending_pod *p,
     char since[CLOCK_UTC_MAX] = "";
     if (p->since_s)
         clock_format_utc(p->since_s, since);
-    str_add(out, "<tr><th scope=\"row\">");
+    str_add(out, "<th scope=\"row\">");
     html_add_link(out, "pods", p->namespace, p->name, p->name);
     html_addf(out, "</th><td>%s</td><td>", p->namespace);
     if (*p->job) {
@@ -59,20 +56,16 @@ static void write_row(const struct pending_pod *p,
     str_add(out, "</tr>\n");
 }
 
-/* Up to `limit` behind `after`; NULL, or the last when there are more. */
-static const struct pending_pod *write_rows(struct console_reply *r,
-                                            struct pending_pods *g,
-                                            const char *after, size_t limit)
+static void write_rows(struct console_reply *r, const struct pending_pods *g,
+                       struct console_list *list)
 {
-    const struct pending_pod *judged = NULL, *last = NULL;
+    const struct pending_pod *judged = NULL;
     struct pending_verdict v = {.text = STR_INIT(1)};
     unsigned asked = 0;
-    size_t n = 0, i = 0;
-    while (i < g->n && after && *after &&
-           !query_is_after(g->list[i].namespace, g->list[i].name, after))
-        i++;
-    for (; i < g->n && n < limit; i++, n++) {
+    for (size_t i = 0; i < g->n; i++) {
         struct pending_pod *p = &g->list[i];
+        if (!console_list_next(list))
+            continue;
         if (!pending_pod_is_like(p, judged)) {
             str_fini(&v.text);
             v = (struct pending_verdict){.text = STR_INIT(1)};
@@ -82,41 +75,26 @@ static const struct pending_pod *write_rows(struct console_reply *r,
         }
         if (!p->told && v.text.size)
             job_reason("", str_text(&v.text), p->reason);
-        write_row(p, &v, &r->out);
-        last = p;
+        write_row(p, &v, &list->rows);
     }
     str_fini(&v.text);
-    return i < g->n ? last : NULL;
 }
 
 void page_pending(struct httpd_request *rq, void *ctx)
 {
-    static const char *const params[] = {"continue", "limit", NULL};
+    static const char *const params[] = {CONSOLE_LIST_PARAMS, NULL};
+    struct console_list list;
     struct console_reply r;
     struct pending_pods g;
-    size_t limit = ROWS;
-    if (!query_limit(rq, ROWS_MAX, &limit) ||
+    if (!console_list_read(&list, rq) ||
         !console_begin(&r, rq, ctx, CONSOLE_PENDING, params))
         return;
     r.page.title = "Pending";
     pending_pods_read(&g, &r.app->source, r.snapshot, NULL);
     html_addf(&r.out, "<h1>Pending <small>%zu</small></h1>\n", g.n);
-    if (g.n == 0) {
-        str_add(&r.out, "<p>No pod waits.</p>\n");
-    } else {
-        table_head(&r.out);
-        const struct pending_pod *more =
-            write_rows(&r, &g, httpd_query(rq, "continue"), limit);
-        str_add(&r.out, "</tbody></table></div>\n");
-        if (more) {
-            str_add(&r.out, "<p class=\"more\"><a rel=\"next\" "
-                            "href=\"/ui/pending?continue=");
-            html_add_segment(&r.out, more->namespace);
-            str_add(&r.out, "%2F");
-            html_add_segment(&r.out, more->name);
-            str_add(&r.out, "\">More pods</a></p>\n");
-        }
-    }
+    write_rows(&r, &g, &list);
+    console_list_end(&list, &r, heads, "pods that wait");
+    console_list_fini(&list);
     pending_pods_fini(&g);
     console_end(&r);
 }
