@@ -1,3 +1,4 @@
-# The style sheet and the script of the pages are a part of the extender.
+# The style sheet and the scripts of the pages are a part of the extender.
 $(BUILD)/obj/extender/console/console_files.o: extender/console/console.css \
-    extender/console/console.js extender/console/replay.js
+    extender/console/list.js extender/console/console.js \
+    extender/console/replay.js

@@ -15,27 +15,34 @@ let again = false;
 let pressed = false; // a click is on its way
 let then = Boolean(new URL(location.href).searchParams.get("at")); // the past
 
-// Whoever types, or has marked something to copy it, is not interrupted.
+// Whoever types, has marked something to copy it, or reads down a list that
+// grows at its head, is not interrupted.
 function busy() {
     const at = document.activeElement;
     const marked = getSelection();
     return then || pressed || document.hidden || main.querySelector("[data-still]") ||
         (main.contains(at) && at.matches("input, select, textarea")) ||
+        (list && !list.numbered && scrollY > 0) ||
         (marked && !marked.isCollapsed && main.contains(marked.anchorNode));
 }
 
-function show(html) {
+// `fresh`: the same page, whose list stays where it was scrolled to.
+function show(html, fresh) {
     const at = main.contains(document.activeElement) &&
         document.activeElement.getAttribute("href");
     const log = main.querySelector("pre.log");
     const page = new DOMParser().parseFromString(html, "text/html");
     main.replaceChildren(...page.body.childNodes);
+    const rows = main.querySelector("table.rows[data-page]");
+    if (fresh && list && rows && Number(rows.ariaRowCount) - 1 > list.limit)
+        rows.replaceWith(list.table);
     if (log)
         main.querySelector("p.log")?.replaceWith(log);
     prepare();
-    if (at)
-        main.querySelector(`a[href="${CSS.escape(at)}"]`)?.focus(
-            { preventScroll: true });
+    const link = at && main.querySelector(`a[href="${CSS.escape(at)}"]`);
+    link?.focus({ preventScroll: true });
+    if (link?.matches(".map a.cell"))
+        rove(cells(), link);
 }
 
 // The content of this page, now or as it was at a moment.
@@ -66,9 +73,11 @@ async function refresh() {
             const html = await answer.text();
             etag = answer.headers.get("ETag") ?? "";
             if (!busy())
-                show(html);
+                show(html, true);
             document.dispatchEvent(new Event("biga-shown"));
         }
+        if (!busy())
+            await listRefresh();
     } catch {
         // the stream says when the server is back
     } finally {
@@ -150,7 +159,7 @@ async function goTo(at) {
                 location.reload();
             const html = await answer.text();
             if (mine === wished)
-                show(html);
+                show(html, false);
         }
     } finally {
         going = false;
@@ -253,6 +262,8 @@ document.addEventListener("keydown", (event) => {
     } else if (event.key === "Escape" && typing) {
         event.target.blur();
         main.focus();
+    } else if (!typing && listStep(event.key, event.target)) {
+        event.preventDefault();
     } else if (!typing) {
         const to = event.target.matches("a") && step(event.key, event.target);
         if (!to)
@@ -303,6 +314,7 @@ function prepare() {
     const map = cells();
     if (map.length)
         rove(map, map[0]);
+    listBegin();
     for (const button of main.querySelectorAll("button.copy"))
         button.hidden = false;
     for (const wide of main.querySelectorAll(".wide"))
@@ -329,6 +341,7 @@ if (live && !main.querySelector("[data-still]")) {
             setTimeout(refresh, PAUSE_MS);
     };
     document.addEventListener("focusout", later);
+    document.addEventListener("scrollend", later);
     document.addEventListener("pointerdown", () => { pressed = true; });
     document.addEventListener("pointerup", later);
     document.addEventListener("pointercancel", later);

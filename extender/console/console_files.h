@@ -1,8 +1,9 @@
-/* console_files - the style sheet and the script of the pages, as they were
+/* console_files - the style sheet and the scripts of the pages, as they were
  * when the program was built. */
 #ifndef BIGA_EXTENDER_CONSOLE_CONSOLE_FILES_H
 #define BIGA_EXTENDER_CONSOLE_CONSOLE_FILES_H
 
-extern const char console_css[], console_js[], replay_js[]; /* NUL-terminated */
+/* NUL-terminated */
+extern const char console_css[], list_js[], console_js[], replay_js[];
 
 #endif

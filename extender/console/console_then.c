@@ -67,11 +67,14 @@ void console_then_end(struct console_then *t, struct console_reply *r)
 
 /* --- events --------------------------------------------------------------- */
 
-void events_table_begin(struct str *out)
+void events_table_begin(struct str *out, size_t limit)
 {
-    str_add(out, "<div class=\"wide\"><table class=\"rows\"><thead><tr>"
-                 "<th scope=\"col\">Time</th><th scope=\"col\">Event</th>"
-                 "<th scope=\"col\">Of</th><th scope=\"col\">Node</th>"
+    str_add(out, "<div class=\"wide\"><table class=\"rows\"");
+    if (limit)
+        html_addf(out, " data-limit=\"%zu\" aria-rowcount=\"-1\"", limit);
+    str_add(out, "><thead><tr><th scope=\"col\">Time</th>"
+                 "<th scope=\"col\">Event</th><th scope=\"col\">Of</th><th "
+                 "scope=\"col\">Node</th>"
                  "<th scope=\"col\">Job</th><th scope=\"col\">What happened"
                  "</th></tr></thead><tbody>\n");
 }
@@ -153,7 +156,7 @@ static void add_row(void *ctx, const struct history_event *e)
 {
     struct rows *rows = ctx;
     if (rows->n++ == 0)
-        events_table_begin(rows->out);
+        events_table_begin(rows->out, 0);
     events_table_row(rows->out, e);
 }
 

@@ -42,8 +42,8 @@ void console_then_show_fleet(struct console_reply *r);
 void console_then_events(struct console_reply *r, enum history_kind kind,
                          char *object);
 
-/* A table of events. */
-void events_table_begin(struct str *out);
+/* A table of events; `limit`: of those in a page of their list, 0: of few. */
+void events_table_begin(struct str *out, size_t limit);
 void events_table_row(struct str *out, const struct history_event *e);
 void events_table_end(struct str *out);
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/console/console_list.h"
 #include "extender/console/console_then.h"
 #include "extender/console/html.h"
 #include "extender/console/pages.h"
@@ -58,7 +59,8 @@ static void add_row(void *ctx, const struct history_event *e)
 }
 
 /* The same question, behind the event of that number. */
-static void write_more(struct httpd_request *rq, uint64_t next, struct str *out)
+static void write_more(struct httpd_request *rq, size_t limit, uint64_t next,
+                       struct str *out)
 {
     static const char *const names[] = {"kind", "node", "job", "since",
                                         "until"};
@@ -71,7 +73,9 @@ static void write_more(struct httpd_request *rq, uint64_t next, struct str *out)
         html_add_segment(out, value);
         str_add(out, "&amp;");
     }
-    html_addf(out, "continue=%" PRIu64 "\">Earlier events</a></p>\n", next);
+    html_addf(out,
+              "limit=%zu&amp;continue=%" PRIu64 "\">Earlier events</a></p>\n",
+              limit, next);
 }
 
 static int write_events(struct console_then *t, struct history_reader *r,
@@ -82,13 +86,15 @@ static int write_events(struct console_then *t, struct history_reader *r,
     uint64_t next = 0;
     f.newest_first = true;
     f.limit = t->limit;
-    events_table_begin(rows.out);
+    if (console_list_is_all(&t->reply))
+        str_reset(rows.out);
+    events_table_begin(rows.out, t->limit);
     int e = history_read_events(r, &f, add_row, &rows, &next, err);
     events_table_end(rows.out);
     if (rows.n == 0 && !next)
         str_add(rows.out, "<p>No event is so.</p>\n");
     if (next)
-        write_more(t->reply.rq, next, rows.out);
+        write_more(t->reply.rq, t->limit, next, rows.out);
     return e;
 }
 

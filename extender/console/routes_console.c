@@ -36,10 +36,14 @@ static void on_css(struct httpd_request *rq, void *ctx)
     reply_file(rq, str_text(&text), text.size, "text/css; charset=utf-8");
 }
 
+/* Lists first: the rest begins at its end. */
 static void on_js(struct httpd_request *rq, void *ctx)
 {
+    cleanup_str struct str text = STR_INIT(1 << 20);
     (void)ctx;
-    reply_file(rq, console_js, strlen(console_js),
+    str_add(&text, list_js);
+    str_add(&text, console_js);
+    reply_file(rq, str_text(&text), text.size,
                "text/javascript; charset=utf-8");
 }
 

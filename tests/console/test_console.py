@@ -159,6 +159,81 @@ def test_clicks(t, fleet, browser):
             browser.find(f".found a[href^='{link}']")
 
 
+def test_lists(t, fleet, browser):
+    def rows():
+        """How many rows the document has, the focused one, and the last."""
+        return browser.run(
+            "const x = [...document.querySelectorAll('tbody tr:not(.room)')];"
+            "return [x.length, document.activeElement.closest('tr')"
+            "?.ariaRowIndex, Number(x.at(-1)?.ariaRowIndex)]")
+
+    def at(index):
+        wait_for(f"row {index}", lambda: rows()[1] == str(index))
+    with t.check("a long list has the rows that are near, and all in its bar"):
+        go(browser, fleet, "/ui/nodes?limit=20")
+        wait_for("rows", lambda: 20 < rows()[0] < 150)
+        assert browser.run("return document.querySelector('table')"
+                           ".ariaRowCount") == str(HOSTS + 1)
+        tall = browser.run("return document.querySelector('table')"
+                           ".offsetHeight")
+        assert tall > HOSTS * 20, tall
+        browser.run("scrollTo(0, document.body.scrollHeight)")
+        wait_for("the last row", lambda: rows()[2] == HOSTS + 1)
+        wait_for("rows dropped", lambda: rows()[0] < 150)
+    with t.check("keys go from row to row, to the last and to the first"):
+        browser.run("scrollTo(0, 0)")
+        wait_for("the first row", lambda: browser.run(
+            "return document.querySelector('tbody:first-of-type a')"
+            "?.innerText") == "host0001")
+        browser.run("document.querySelector('tbody a').focus()")
+        for i in range(3, 48):
+            browser.press("Down")
+            at(i)
+        browser.press("End")
+        at(HOSTS + 1)
+        browser.press("Up")
+        at(HOSTS)
+    with t.check("a change is seen there, and the list stays where it is"):
+        digits = len(str(HOSTS))
+        wanted = pod("at-the-end", namespace="ml", gpus=0)
+        name = fleet.filter(wanted, [f"host{HOSTS - i:0{digits}d}"
+                                     for i in range(9)])[0]
+        browser.run(
+            "[...document.querySelectorAll('tbody a')].find((x) => "
+            "x.innerText === arguments[0]).focus()", name)
+        there = browser.run("return scrollY")
+        status, answer = fleet.call(
+            "scheduler", "POST", "/v1/scheduler/bind",
+            {"PodName": "at-the-end", "PodNamespace": "ml", "Node": name,
+             "PodUID": wanted["metadata"]["uid"]})
+        assert status == 200 and not answer.get("Error"), answer
+        wait_for("its pod", lambda: browser.run(
+            "return document.activeElement.closest('tr').cells[5].innerText"
+            ) == "1")
+        assert abs(browser.run("return scrollY") - there) < 50
+        assert browser.run("return document.activeElement.innerText") == name
+        browser.press("Home")
+        at(2)
+    with t.check("a page of a list leads to those beside it"):
+        go(browser, fleet, "/ui/nodes?page=3&limit=20")
+        wait_for("its rows", lambda: browser.run(
+            "const r = [...document.querySelectorAll('tbody a')].find((x) => "
+            "x.innerText === 'host0041')?.getBoundingClientRect();"
+            "return r && r.top >= 0 && r.top < innerHeight"))
+        browser.run("scrollTo(0, 0)")
+        wait_for("the first", lambda: "host0001" in browser.text())
+    with t.check("a job's pairs, and events, are such lists"):
+        go(browser, fleet, "/ui/jobs/ml/train?limit=4")
+        wait_for("all pairs", lambda: browser.run(
+            "scrollBy(0, 200); return document.body.innerText")
+            .count("train-xpu-31"))
+        go(browser, fleet, "/ui/events?limit=10")
+        browser.run("document.querySelector('tbody a').focus()")
+        for i in range(3, 34):
+            browser.press("Down")
+            at(i)
+
+
 def test_time(t, fleet, browser):
     with t.check("a time that was left open is now, and stays fresh"):
         go(browser, fleet, "/?at=")
@@ -440,7 +515,7 @@ def main():
         fleet.furnish()
         browser.look()
         test_headers(t, fleet)
-        for test in (test_clicks, test_time, test_replay,
+        for test in (test_clicks, test_lists, test_time, test_replay,
                      test_keyboard, test_looks, test_axe, test_fresh,
                      test_injection, test_origins):
             test(t, fleet, browser)
