@@ -18,6 +18,7 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
          "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync",
          "--hide-scrollbars", "--force-color-profile=srgb"]
+STARTS = 5
 PATIENCE = 60  # seconds, on a machine that has nothing else to do
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Escape": "\ue00c",
@@ -38,15 +39,7 @@ class Browser:
 
     def __init__(self, flags=()):
         self.data = tempfile.mkdtemp(prefix="biga-chromium-")
-        self.driver = subprocess.Popen(
-            ["chromedriver", "--port=0"], stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, text=True, bufsize=1)
-        port = None
-        for line in self.driver.stdout:
-            found = re.search(r"started successfully on port (\d+)", line)
-            if found:
-                port = int(found.group(1))
-                break
+        port = next(filter(None, (self.start() for _ in range(STARTS))), None)
         assert port, "chromedriver has not started"
         self.http = http.client.HTTPConnection("127.0.0.1", port,
                                                timeout=HANGS)
@@ -64,6 +57,20 @@ class Browser:
         self.ask("POST", "/timeouts", {"script": int(HANGS * 1000)})
         self.get("about:blank")
         self.requests()  # those of the first page are not ours
+
+    def start(self):
+        """The port of the driver; None: it has ended, since of the port that
+        it chose another program had a half (IPv4, IPv6) meanwhile."""
+        self.driver = subprocess.Popen(
+            ["chromedriver", "--port=0"], stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True, bufsize=1)
+        for line in self.driver.stdout:
+            found = re.search(r"started successfully on port (\d+)", line)
+            if found:
+                return int(found.group(1))
+        self.driver.wait()
+        self.driver.stdout.close()
+        return None
 
     def close(self):
         """The browser and its driver end, and what they kept goes."""
