@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "extender/state/scope.h"
+#include "lib/base/mem.h"
 #include "lib/base/text.h"
 
 enum { NUMBER_MAX = 24 };
@@ -127,6 +128,18 @@ void html_add_link(struct str *out, const char *kind, const char *a,
 void html_add_badge(struct str *out, const char *class, const char *word)
 {
     html_addf(out, "<span class=\"badge %s\">%s</span>", class, word);
+}
+
+const char *relation_class(const char *word)
+{
+    static const struct {
+        const char *word, *class;
+    } classes[] = {{"PIX", "good"},  {"PXB", "good"},     {"PHB", "fair"},
+                   {"NODE", "fair"}, {"SOCKET", "worse"}, {"SYS", "bad"}};
+    for (size_t i = 0; i < ARRAY_LEN(classes); i++)
+        if (strcmp(classes[i].word, word) == 0)
+            return classes[i].class;
+    return "dim";
 }
 
 void html_add_bar(struct str *out, uint64_t free, uint64_t whole,

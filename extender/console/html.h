@@ -28,6 +28,8 @@ void html_add_link(struct str *out, const char *kind, const char *a,
 /* A word with a colour: "good", "fair", "worse", "bad", "use", "free", "drain"
  * or "dim". */
 void html_add_badge(struct str *out, const char *class, const char *word);
+/* The colour of a relation, "PIX". */
+const char *relation_class(const char *word);
 /* What is `free` of `whole`, as a bar and in words: "12/16 cores free".
  * Nothing when `whole` is 0. */
 void html_add_bar(struct str *out, uint64_t free, uint64_t whole,

@@ -31,7 +31,5 @@ void pods_table_write(const struct console_reply *r,
     "</th><th scope=\"col\">Achieved</th>"
 void place_cells_write(const struct console_reply *r,
                        const struct allocation *a, struct str *out);
-/* The class of a relation's colour. */
-const char *relation_class(const char *word);
 
 #endif

@@ -17,18 +17,6 @@
 
 /* --- pods: who has what --------------------------------------------------- */
 
-const char *relation_class(const char *word)
-{
-    static const struct {
-        const char *word, *class;
-    } classes[] = {{"PIX", "good"},  {"PXB", "good"},     {"PHB", "fair"},
-                   {"NODE", "fair"}, {"SOCKET", "worse"}, {"SYS", "bad"}};
-    for (size_t i = 0; i < ARRAY_LEN(classes); i++)
-        if (strcmp(classes[i].word, word) == 0)
-            return classes[i].class;
-    return "dim";
-}
-
 /* Devices by their PCI addresses, as far as they were told. */
 static void ids_cell(char (*ids)[TOPO_ID_MAX + 1],
                      char (*pci)[PCI_ADDR_TEXT_MAX], size_t n, const char *node,
