@@ -414,13 +414,15 @@ static char *judged_path(const struct httpd_request *rq)
                   {"/ui/pods/", "/v1/history/pod/"}};
     const char *path = httpd_path(rq), *at = httpd_query(rq, "at");
     bool past = is_page(path) && at && *at;
-    if (past && strcmp(path, "/") == 0)
-        return xstrdup("/v1/topology");
     for (size_t i = 0; past && i < ARRAY_LEN(things); i++) {
         size_t size = strlen(things[i].page);
         if (strncmp(path, things[i].page, size) == 0)
             return xasprintf("%s%s", things[i].past, path + size);
     }
+    if (past && strcmp(path, "/ui/pending") == 0)
+        return xstrdup("/v1/events");
+    if (past && strcmp(path, "/ui/events") != 0)
+        return xstrdup("/v1/topology");
     return strncmp(path, "/ui/", 4) == 0 ? xasprintf("/v1/%s", path + 4)
                                          : xstrdup(path);
 }

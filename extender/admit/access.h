@@ -7,9 +7,10 @@
  *              (TokenReview, then SubjectAccessReview for the path as a
  *              non-resource URL and the method as verb), verdicts remembered
  *              for 10 s (refusals 5 s); a page /ui/X is of the path /v1/X,
- *              which it shows, with ?at= of /v1/history/KIND/X (the fleet:
- *              of /v1/topology), and the events beside it are of /v1/events
- *              (sight_has_events()); browsers send the token as a cookie
+ *              which it shows, with ?at= of /v1/history/KIND/X (lists and
+ *              the fleet: of /v1/topology; what waited: of /v1/events), and
+ *              the events beside it are of /v1/events (sight_has_events());
+ *              browsers send the token as a cookie
  *              (cookie.h); /healthz, /readyz, /openapi.yaml,
  *              login and style of pages need none.  Routes that are named
  *              pod-log, pod-exec, pod-attach and pod-portforward need a right

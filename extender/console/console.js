@@ -186,11 +186,12 @@ if (time) {
         goTo(null);
     });
     // what is followed from a page of the past is of the past, too
-    main.addEventListener("click", (event) => {
+    document.addEventListener("click", (event) => {
         const link = event.target.closest("a");
         if (!then || !link || link.origin !== location.origin ||
-            !/^\/(ui\/(nodes|cards|jobs|pods)\/.+)?$/.test(link.pathname) ||
-            link.pathname === location.pathname)
+            !/^\/(ui\/((nodes|leaves|cards|jobs|pods)\/.+|nodes|jobs|pending|events))?$/
+                .test(link.pathname) ||
+            (main.contains(link) && link.pathname === location.pathname))
             return;
         const url = new URL(link.href);
         url.searchParams.set("at", time.elements.at.value);

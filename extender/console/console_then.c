@@ -7,11 +7,19 @@
 #include "extender/admit/sight.h"
 #include "extender/console/html.h"
 #include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "lib/io/rfc3339.h"
 
 enum { EVENTS_SHOWN = 20 };
 
 /* --- asking --------------------------------------------------------------- */
+
+static void then_free(struct console_then *t)
+{
+    console_list_fini(&t->list);
+    free(t->object);
+    free(t);
+}
 
 /* On the listener's thread again. */
 static void finish(struct httpd_request *rq, void *arg)
@@ -25,8 +33,7 @@ static void finish(struct httpd_request *rq, void *arg)
                   "<p class=\"alert\">The history cannot be read: %s</p>\n",
                   t->question.error.text);
     console_end(&t->reply);
-    free(t->object);
-    free(t);
+    then_free(t);
 }
 
 /* The same, when nobody is there any more. */
@@ -34,8 +41,7 @@ static void lost(void *arg)
 {
     struct console_then *t = arg;
     console_drop(&t->reply);
-    free(t->object);
-    free(t);
+    then_free(t);
 }
 
 static void answer(struct history_question *q, struct history_reader *r)
@@ -63,6 +69,39 @@ void console_then_end(struct console_then *t, struct console_reply *r)
     t->result = error_set(&t->question.error, EAGAIN,
                           "too many questions about the past wait already");
     httpd_resume(rq);
+}
+
+bool console_then_is_asked(const struct console_reply *r)
+{
+    const char *at = httpd_query(r->rq, "at");
+    return at && *at;
+}
+
+/* The moment; false, and said, when it is none. */
+static bool take_moment(struct console_reply *r, int64_t *ret_ms)
+{
+    struct error err = {0};
+    const char *fault = NULL;
+    if (!r->app->history)
+        fault = "This extender keeps no history: it needs --history DIR, or "
+                "--state.";
+    else if (history_query_time("at", httpd_query(r->rq, "at"),
+                                clock_wall_ns() / 1000000, ret_ms, &err) < 0)
+        fault = err.text;
+    if (!fault)
+        return true;
+    httpd_status(r->rq, 400);
+    html_addf(&r->out, "<p role=\"alert\" class=\"alert\">%s</p>\n", fault);
+    console_end(r);
+    return false;
+}
+
+void console_then_past(struct console_then *t, struct console_reply *r)
+{
+    if (take_moment(r, &t->ms))
+        console_then_end(t, r);
+    else
+        then_free(t);
 }
 
 /* --- events --------------------------------------------------------------- */

@@ -6,9 +6,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "extender/console/console_list.h"
 #include "extender/console/console_reply.h"
 #include "extender/history/history.h"
 #include "extender/history/history_query.h"
+
+/* Nodes whose names have `name` in them (NULL: all), of a status
+ * (NODE_STATUSES: of any), on a leaf of now (NULL: on all). */
+struct past_nodes {
+    const char *name, *leaf;
+    unsigned status;
+};
 
 struct console_then {
     struct history_question question; /* first */
@@ -23,11 +31,16 @@ struct console_then {
     int64_t ms;             /* the moment that is shown */
     size_t limit;
     struct history_query query;
+    struct console_list list;
+    struct past_nodes wanted;
 };
 
 /* In place of console_end(): the reply is taken over, and what `t` asks is
  * written behind its content.  Takes `t` over, which is of xcalloc(). */
 void console_then_end(struct console_then *t, struct console_reply *r);
+
+/* The same of the moment that is asked for, when it is one. */
+void console_then_past(struct console_then *t, struct console_reply *r);
 
 /* The parameter "at", a moment of the past, is given. */
 bool console_then_is_asked(const struct console_reply *r);

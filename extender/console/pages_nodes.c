@@ -6,6 +6,7 @@
 #include "extender/console/console_list.h"
 #include "extender/console/console_map.h"
 #include "extender/console/html.h"
+#include "extender/console/past.h"
 #include "extender/serve/query.h"
 #include "extender/view/views.h"
 #include "lib/base/mem.h"
@@ -66,7 +67,9 @@ static bool passes(const struct filter *f, const struct node *node)
            (f->status == NODE_STATUSES || node->status == f->status);
 }
 
-static void write_filter(const struct filter *f, struct str *out)
+/* `at`: the moment that is shown, or NULL. */
+static void write_filter(const struct filter *f, const char *at,
+                         struct str *out)
 {
     html_addf(out,
               "<form class=\"filter\" action=\"/ui/nodes\"><label>Name "
@@ -77,7 +80,10 @@ static void write_filter(const struct filter *f, struct str *out)
     for (unsigned i = 0; i < NODE_STATUSES; i++)
         html_addf(out, "<option%s>%s", i == f->status ? " selected" : "",
                   node_status_name((enum node_status)i));
-    str_add(out, "</select></label><button>Show</button></form>\n");
+    str_add(out, "</select></label>");
+    if (at)
+        html_addf(out, "<input type=\"hidden\" name=\"at\" value=\"%s\">", at);
+    str_add(out, "<button>Show</button></form>\n");
 }
 
 static const char *status_word(unsigned index)
@@ -87,8 +93,8 @@ static const char *status_word(unsigned index)
 
 void page_nodes(struct httpd_request *rq, void *ctx)
 {
-    static const char *const params[] = {"name", "status", CONSOLE_LIST_PARAMS,
-                                         NULL};
+    static const char *const params[] = {"at", "name", "status",
+                                         CONSOLE_LIST_PARAMS, NULL};
     struct filter f = {.name = httpd_query(rq, "name"),
                        .status = NODE_STATUSES};
     const char *status = httpd_query(rq, "status");
@@ -100,9 +106,16 @@ void page_nodes(struct httpd_request *rq, void *ctx)
         !console_begin(&r, rq, ctx, CONSOLE_NODES, params))
         return;
     r.page.title = "Nodes";
+    if (console_then_is_asked(&r)) {
+        const struct past_nodes wanted = {.name = f.name, .status = f.status};
+        str_add(&r.out, "<h1>Nodes</h1>\n");
+        write_filter(&f, r.page.at, &r.out);
+        past_show_nodes(&r, &list, &wanted);
+        return;
+    }
     html_addf(&r.out, "<h1>Nodes <small>%zu</small></h1>\n",
               r.snapshot->n_nodes);
-    write_filter(&f, &r.out);
+    write_filter(&f, NULL, &r.out);
     for (size_t i = 0; i < r.snapshot->n_nodes; i++) {
         const struct node *node = snapshot_node(r.snapshot, i);
         if (passes(&f, node) && console_list_next(&list))
@@ -135,7 +148,7 @@ static bool leaf_is_there(const struct snapshot *s, const char *name)
 
 void page_leaf(struct httpd_request *rq, void *ctx)
 {
-    static const char *const params[] = {CONSOLE_LIST_PARAMS, NULL};
+    static const char *const params[] = {"at", CONSOLE_LIST_PARAMS, NULL};
     const char *name = httpd_arg(rq, 0);
     struct console_list list;
     struct console_reply r;
@@ -151,6 +164,12 @@ void page_leaf(struct httpd_request *rq, void *ctx)
     html_addf(&r.out,
               "<p class=\"path\"><a href=\"/\">Fleet</a></p><h1>Leaf %s</h1>\n",
               name);
+    if (console_then_is_asked(&r)) {
+        const struct past_nodes wanted = {.leaf = name,
+                                          .status = NODE_STATUSES};
+        past_show_nodes(&r, &list, &wanted);
+        return;
+    }
     for (size_t i = 0; i < r.snapshot->n_nodes; i++)
         if (is_on_leaf(r.snapshot, i, name) && console_list_next(&list))
             write_row(&r, snapshot_node(r.snapshot, i), (int32_t)i, &list.rows);

@@ -1,5 +1,4 @@
 /* Pages of the past: what the history says in JSON, drawn. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,60 +6,10 @@
 #include "extender/console/console_then.h"
 #include "extender/console/html.h"
 #include "extender/console/pages.h"
+#include "extender/console/past.h"
 #include "extender/history/history_view.h"
 #include "lib/base/json.h"
 #include "lib/base/mem.h"
-#include "lib/io/clock.h"
-#include "lib/io/rfc3339.h"
-
-bool console_then_is_asked(const struct console_reply *r)
-{
-    const char *at = httpd_query(r->rq, "at");
-    return at && *at;
-}
-
-/* The moment; false, and said, when it is none. */
-static bool take_moment(struct console_reply *r, int64_t *ret_ms)
-{
-    struct error err = {0};
-    const char *fault = NULL;
-    if (!r->app->history)
-        fault = "This extender keeps no history: it needs --history DIR, or "
-                "--state.";
-    else if (history_query_time("at", httpd_query(r->rq, "at"),
-                                clock_wall_ns() / 1000000, ret_ms, &err) < 0)
-        fault = err.text;
-    if (!fault)
-        return true;
-    httpd_status(r->rq, 400);
-    html_addf(&r->out, "<p role=\"alert\" class=\"alert\">%s</p>\n", fault);
-    console_end(r);
-    return false;
-}
-
-/* --- JSON ----------------------------------------------------------------- */
-
-static const char *text_of(const cJSON *object, const char *key)
-{
-    const char *text =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
-    return text ? text : "";
-}
-
-static const cJSON *list_of(const cJSON *object, const char *key)
-{
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
-static void write_banner(const struct console_then *t, struct str *out)
-{
-    char time[RFC3339_SIZE];
-    rfc3339_format(t->ms, time);
-    html_addf(out,
-              "<p class=\"then\">As it was at <time datetime=\"%s\">%s"
-              "</time>. <a href=\"%s\">Now</a></p>\n",
-              time, time, httpd_path(t->reply.rq));
-}
 
 /* --- who had what --------------------------------------------------------- */
 
@@ -86,24 +35,26 @@ static void ids_cell(const cJSON *ids, const char *node, struct str *out)
 
 static void place_row(const cJSON *p, struct str *out)
 {
-    const char *namespace = text_of(p, "namespace"), *job = text_of(p, "job");
-    const char *relation = text_of(p, "relation");
+    const char *namespace = past_text(p, "namespace"),
+               *job = past_text(p, "job");
+    const char *relation = past_text(p, "relation");
     str_add(out, "<tr><th scope=\"row\">");
-    html_add_link(out, "pods", namespace, text_of(p, "name"),
-                  text_of(p, "name"));
+    html_add_link(out, "pods", namespace, past_text(p, "name"),
+                  past_text(p, "name"));
     html_addf(out, "</th><td>%s</td><td>%s</td><td>", namespace,
-              text_of(p, "role"));
+              past_text(p, "role"));
     if (*job)
         html_add_link(out, "jobs", namespace, job, job);
     str_add(out, "</td><td>");
-    html_add_link(out, "nodes", text_of(p, "node"), NULL, text_of(p, "node"));
+    html_add_link(out, "nodes", past_text(p, "node"), NULL,
+                  past_text(p, "node"));
     str_add(out, "</td>");
-    ids_cell(list_of(p, "cards"), text_of(p, "node"), out);
-    ids_cell(list_of(p, "gpus"), NULL, out);
+    ids_cell(past_list(p, "cards"), past_text(p, "node"), out);
+    ids_cell(past_list(p, "gpus"), NULL, out);
     str_add(out, "<td>");
     html_add_badge(out, relation_class(relation), relation);
     html_addf(out, "</td><td class=\"time\">%s</td></tr>\n",
-              text_of(p, "since"));
+              past_text(p, "since"));
 }
 
 static void write_places(const cJSON *places, struct str *out)
@@ -143,12 +94,14 @@ static void write_cards(const cJSON *cards, const char *node, struct str *out)
     cJSON_ArrayForEach(c, cards)
     {
         str_add(out, "<tr><th scope=\"row\">");
-        html_add_link(out, "cards", node, text_of(c, "id"), text_of(c, "id"));
-        html_addf(out, "</th><td>%s</td><td>", text_of(c, "model"));
-        html_add_badge(out, card_class(text_of(c, "state")),
-                       text_of(c, "state"));
+        html_add_link(out, "cards", node, past_text(c, "id"),
+                      past_text(c, "id"));
+        html_addf(out, "</th><td>%s</td><td>", past_text(c, "model"));
+        html_add_badge(out, card_class(past_text(c, "state")),
+                       past_text(c, "state"));
         html_addf(out, "</td><td>%s</td><td class=\"n\">%d</td></tr>\n",
-                  text_of(c, "why"), cJSON_GetArraySize(list_of(c, "pods")));
+                  past_text(c, "why"),
+                  cJSON_GetArraySize(past_list(c, "pods")));
     }
     str_add(out, "</tbody></table></div>\n");
 }
@@ -166,34 +119,34 @@ static void write_events(const cJSON *events, struct str *out)
         html_addf(out,
                   "<tr><td class=\"time\">%s</td><td>%s %s</td><td>%s</td>"
                   "</tr>\n",
-                  text_of(e, "time"), text_of(e, "kind"), text_of(e, "reason"),
-                  text_of(e, "message"));
+                  past_text(e, "time"), past_text(e, "kind"),
+                  past_text(e, "reason"), past_text(e, "message"));
     str_add(out, "</tbody></table></div>\n");
 }
 
 static void draw_object(const struct console_then *t, const cJSON *json,
                         struct str *out)
 {
-    const char *state = text_of(json, "state");
-    const cJSON *place = list_of(json, "place");
+    const char *state = past_text(json, "state");
+    const cJSON *place = past_list(json, "place");
     html_addf(out, "<h1>%s ", t->object);
     if (!*state)
-        state = text_of(json, "status");
+        state = past_text(json, "status");
     if (*state)
         html_add_badge(out, "dim", state);
     str_add(out, "</h1>\n");
-    if (cJSON_IsArray(list_of(json, "cards")))
-        write_cards(list_of(json, "cards"), t->object, out);
-    if (cJSON_IsArray(list_of(json, "pods")))
-        write_places(list_of(json, "pods"), out);
+    if (cJSON_IsArray(past_list(json, "cards")))
+        write_cards(past_list(json, "cards"), t->object, out);
+    if (cJSON_IsArray(past_list(json, "pods")))
+        write_places(past_list(json, "pods"), out);
     if (t->kind == HISTORY_POD && cJSON_IsObject(place))
         html_addf(out, "<p class=\"lead\">On %s, since %s.</p>\n",
-                  text_of(place, "node"), text_of(place, "since"));
+                  past_text(place, "node"), past_text(place, "since"));
     else if (t->kind == HISTORY_POD)
         html_addf(out, "<p class=\"lead\">It had no place%s%s</p>\n",
-                  cJSON_IsObject(list_of(json, "refused")) ? ": " : ".",
-                  text_of(list_of(json, "refused"), "message"));
-    write_events(list_of(json, "events"), out);
+                  cJSON_IsObject(past_list(json, "refused")) ? ": " : ".",
+                  past_text(past_list(json, "refused"), "message"));
+    write_events(past_list(json, "events"), out);
 }
 
 static int write_object(struct console_then *t, struct history_reader *r,
@@ -201,7 +154,7 @@ static int write_object(struct console_then *t, struct history_reader *r,
 {
     cleanup_str struct str text = STR_INIT(STR_MAX_DEFAULT);
     cleanup_with(json) cJSON *json = NULL;
-    write_banner(t, &t->reply.out);
+    past_write_banner(t);
     int e = history_view_object(r, t->kind, t->object, t->ms, &text, err);
     if (e == 0)
         e = json_parse(str_text(&text), text.size, &json, err);
@@ -214,15 +167,10 @@ void console_then_show(struct console_reply *r, enum history_kind kind,
                        char *object)
 {
     struct console_then *t = xcalloc(1, sizeof *t);
-    if (!take_moment(r, &t->ms)) {
-        free(object);
-        free(t);
-        return;
-    }
     t->kind = kind;
     t->object = object;
     t->write = write_object;
-    console_then_end(t, r);
+    console_then_past(t, r);
 }
 
 /* --- the fleet ------------------------------------------------------------ */
@@ -234,15 +182,17 @@ struct past {
     struct str gone; /* nodes that are not there any more */
 };
 
-static void take_node(struct past *p, const cJSON *item)
+static void take_node(void *ctx, const cJSON *item)
 {
+    struct past *p = ctx;
     struct console_health h = {.known = true};
-    const char *name = text_of(item, "node");
+    const char *name = past_text(item, "node");
     const cJSON *c;
-    h.ill = strcmp(text_of(item, "status"), node_status_name(NODE_READY)) != 0;
-    cJSON_ArrayForEach(c, list_of(item, "cards"))
+    h.ill = strcmp(past_text(item, "status"), node_status_name(NODE_READY)) !=
+            0;
+    cJSON_ArrayForEach(c, past_list(item, "cards"))
     {
-        const char *state = text_of(c, "state");
+        const char *state = past_text(c, "state");
         h.cards++;
         h.idle += strcmp(state, "idle") == 0;
         h.ill |= strcmp(state, "unhealthy") == 0;
@@ -257,30 +207,7 @@ static void take_node(struct past *p, const cJSON *item)
     p->n_cards += h.cards;
     p->n_idle += h.idle;
     p->n_ill += h.ill;
-    p->n_pods += (size_t)cJSON_GetArraySize(list_of(item, "pods"));
-}
-
-/* All nodes, page by page. */
-static int read_fleet(struct past *p, int64_t ms, struct history_reader *r,
-                      struct error *err)
-{
-    cleanup_free char *after = NULL;
-    for (bool more = true; more;) {
-        cleanup_str struct str text = STR_INIT(STR_MAX_DEFAULT);
-        cleanup_with(json) cJSON *json = NULL;
-        const cJSON *item;
-        int e = history_view_topology(r, ms, after, HISTORY_VIEW_NODES, &text,
-                                      err);
-        if (e == 0)
-            e = json_parse(str_text(&text), text.size, &json, err);
-        if (e < 0)
-            return e;
-        cJSON_ArrayForEach(item, list_of(json, "items")) take_node(p, item);
-        more = *text_of(json, "continue") != '\0';
-        free(after);
-        after = xstrdup(text_of(json, "continue"));
-    }
-    return 0;
+    p->n_pods += (size_t)cJSON_GetArraySize(past_list(item, "pods"));
 }
 
 static void draw_fleet(const struct past *p, struct str *out)
@@ -305,8 +232,8 @@ static int write_fleet(struct console_then *t, struct history_reader *r,
     const struct snapshot *s = t->reply.snapshot;
     struct past p = {.snapshot = s, .gone = STR_INIT(1 << 16)};
     p.healths = xcalloc(s->n_nodes + 1, sizeof *p.healths);
-    write_banner(t, &t->reply.out);
-    int e = read_fleet(&p, t->ms, r, err);
+    past_write_banner(t);
+    int e = past_each_node(r, t->ms, take_node, &p, err);
     if (e == 0)
         draw_fleet(&p, &t->reply.out);
     str_fini(&p.gone);
@@ -317,10 +244,6 @@ static int write_fleet(struct console_then *t, struct history_reader *r,
 void console_then_show_fleet(struct console_reply *r)
 {
     struct console_then *t = xcalloc(1, sizeof *t);
-    if (!take_moment(r, &t->ms)) {
-        free(t);
-        return;
-    }
     t->write = write_fleet;
-    console_then_end(t, r);
+    console_then_past(t, r);
 }

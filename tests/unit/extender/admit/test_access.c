@@ -512,12 +512,16 @@ Test(access, pages_of_the_past_need_the_right_to_the_past)
         {"/ui/jobs/a/b?at=x", 403},
         {"/ui/pods/a/b?at=x", 403},
         {"/?at=x", 403},
+        {"/ui/jobs?at=x", 403},
+        {"/ui/leaves/l?at=x", 403},
+        {"/ui/pending?at=x", 403},
         {"/", 200},
     };
     struct place p;
     struct api api;
     struct raw_reply reply = {0};
     start_with_api(&p, &api);
+    atomic_store(&api.hides_events, true);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         cr_expect_eq(read_as(&p, "GET", cases[i].path, TOKEN_A, &reply),
                      cases[i].status, "%s", cases[i].path);
