@@ -6,6 +6,7 @@
 #include "extender/console/console_then.h"
 #include "extender/console/html.h"
 #include "extender/console/pages.h"
+#include "extender/console/past.h"
 #include "extender/serve/query.h"
 #include "lib/base/mem.h"
 
@@ -62,8 +63,8 @@ static void add_row(void *ctx, const struct history_event *e)
 static void write_more(struct httpd_request *rq, size_t limit, uint64_t next,
                        struct str *out)
 {
-    static const char *const names[] = {"kind", "node", "job", "since",
-                                        "until"};
+    static const char *const names[] = {"kind",  "node",  "job",
+                                        "since", "until", "at"};
     str_add(out, "<p class=\"more\"><a rel=\"next\" href=\"/ui/events?");
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         const char *value = given(rq, names[i]);
@@ -88,6 +89,8 @@ static int write_events(struct console_then *t, struct history_reader *r,
     f.limit = t->limit;
     if (console_list_is_all(&t->reply))
         str_reset(rows.out);
+    else if (t->ms)
+        past_write_banner(t);
     events_table_begin(rows.out, t->limit);
     int e = history_read_events(r, &f, add_row, &rows, &next, err);
     events_table_end(rows.out);
@@ -100,13 +103,16 @@ static int write_events(struct console_then *t, struct history_reader *r,
 
 void page_events(struct httpd_request *rq, void *ctx)
 {
-    static const char *const params[] = {"continue", "job",   "kind",  "limit",
-                                         "node",     "since", "until", NULL};
+    static const char *const params[] = {"at",    "continue", "job",
+                                         "kind",  "limit",    "node",
+                                         "since", "until",    NULL};
+    const char *until = given(rq, "until");
     const struct history_query_texts texts = {.kind = given(rq, "kind"),
                                               .node = given(rq, "node"),
                                               .job = given(rq, "job"),
                                               .since = given(rq, "since"),
-                                              .until = given(rq, "until"),
+                                              .until = until ? until
+                                                             : given(rq, "at"),
                                               .after = given(rq, "continue")};
     struct history_query query;
     struct console_reply r;
@@ -133,6 +139,9 @@ void page_events(struct httpd_request *rq, void *ctx)
         t->write = write_events;
         t->query = query;
         t->limit = limit;
-        console_then_end(t, &r);
+        if (console_then_is_asked(&r))
+            console_then_past(t, &r);
+        else
+            console_then_end(t, &r);
     }
 }

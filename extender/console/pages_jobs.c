@@ -7,6 +7,7 @@
 #include "extender/console/console_map.h"
 #include "extender/console/console_then.h"
 #include "extender/console/html.h"
+#include "extender/console/past.h"
 #include "extender/serve/pending.h"
 #include "extender/view/known_jobs.h"
 #include "lib/base/mem.h"
@@ -81,13 +82,18 @@ static void write_jobs(struct console_reply *r, struct console_list *list)
 
 void page_jobs(struct httpd_request *rq, void *ctx)
 {
-    static const char *const params[] = {CONSOLE_LIST_PARAMS, NULL};
+    static const char *const params[] = {"at", CONSOLE_LIST_PARAMS, NULL};
     struct console_list list;
     struct console_reply r;
     if (!console_list_read(&list, rq) ||
         !console_begin(&r, rq, ctx, CONSOLE_JOBS, params))
         return;
     r.page.title = "Jobs";
+    if (console_then_is_asked(&r)) {
+        str_add(&r.out, "<h1>Jobs</h1>\n");
+        past_show_jobs(&r, &list);
+        return;
+    }
     write_jobs(&r, &list);
     html_addf(&r.out, "<h1>Jobs <small>%zu</small></h1>\n", list.n);
     console_list_end(&list, &r, job_heads, "jobs");

@@ -5,6 +5,7 @@
 
 #include "extender/console/console_list.h"
 #include "extender/console/html.h"
+#include "extender/console/past.h"
 #include "extender/serve/pending.h"
 #include "extender/view/pending_pods.h"
 #include "lib/base/mem.h"
@@ -82,7 +83,7 @@ static void write_rows(struct console_reply *r, const struct pending_pods *g,
 
 void page_pending(struct httpd_request *rq, void *ctx)
 {
-    static const char *const params[] = {CONSOLE_LIST_PARAMS, NULL};
+    static const char *const params[] = {"at", CONSOLE_LIST_PARAMS, NULL};
     struct console_list list;
     struct console_reply r;
     struct pending_pods g;
@@ -90,6 +91,11 @@ void page_pending(struct httpd_request *rq, void *ctx)
         !console_begin(&r, rq, ctx, CONSOLE_PENDING, params))
         return;
     r.page.title = "Pending";
+    if (console_then_is_asked(&r)) {
+        str_add(&r.out, "<h1>Pending</h1>\n");
+        past_show_pending(&r, &list);
+        return;
+    }
     pending_pods_read(&g, &r.app->source, r.snapshot, NULL);
     html_addf(&r.out, "<h1>Pending <small>%zu</small></h1>\n", g.n);
     write_rows(&r, &g, &list);

@@ -277,6 +277,50 @@ def test_time(t, fleet, browser):
                 "read", "GET", p)[1])
 
 
+def test_past(t, fleet, browser):
+    with t.check("lists and leaves as they were"):
+        stuck = pod("stuck", namespace="lab", cards=16)
+        del stuck["metadata"]["uid"], stuck["status"]
+        status, answer = fleet.call("read", "POST", "/v1/pods", {
+            "apiVersion": "v1", "kind": "Pod", **stuck})
+        assert status == 200, answer
+
+        def told(reason):
+            """When that was told of it."""
+            items = fleet.call("read", "GET", "/v1/events?namespace=lab")[1][
+                "items"]
+            return next((x["time"] for x in items if x["reason"] == reason),
+                        None)
+        at = wait_for("a refusal", lambda: told("Refused"))
+        fleet.call("read", "DELETE", "/v1/pods/lab/stuck")
+        wait_for("its end", lambda: told("Ended"))
+        for path, text in (("/ui/nodes", f'aria-rowcount="{HOSTS + 1}"'),
+                           ("/ui/nodes?name=host0042&status=ready",
+                            'aria-rowcount="2"'),
+                           ("/ui/leaves/leaf2", 'aria-rowcount="17"'),
+                           ("/ui/jobs", '<td class="n">64</td>'),
+                           ("/ui/pending", "fits none of"),
+                           ("/ui/events", ">lab/stuck<")):
+            path += ("&" if "?" in path else "?") + "at=" + at
+            status, page = fleet.call("read", "GET", path)
+            assert status == 200 and text in page, (path, page)
+        assert "lab/stuck" not in fleet.call("read", "GET", "/ui/pending")[1]
+    with t.check("their slider leads there, and links stay there"):
+        go(browser, fleet, f"/ui/nodes?limit=20&at={at}")
+        browser.run("scrollTo(0, document.body.scrollHeight)")
+        wait_for("the last", lambda: f"host{HOSTS}" in browser.text())
+        browser.follow("nav a[href='/ui/pending']")
+        assert "lab/stuck" in browser.run(
+            "return document.querySelector('tbody a').href")
+        browser.click("#now")
+        wait_for("now", lambda: not browser.run(
+            "return document.querySelector('main .then')"))
+        assert "stuck" not in browser.text(), browser.text()
+        browser.run("const m = document.getElementById('moment');"
+                    "m.value = -1; m.dispatchEvent(new Event('input'))")
+        browser.find("main .then")
+
+
 def test_replay(t, fleet, browser):
     report = f"{fleet.dir}/report.json"
     subprocess.run([f"{BUILD}/biga", "replay", "--hosts", "16", "--fabric",
@@ -515,9 +559,9 @@ def main():
         fleet.furnish()
         browser.look()
         test_headers(t, fleet)
-        for test in (test_clicks, test_lists, test_time, test_replay,
-                     test_keyboard, test_looks, test_axe, test_fresh,
-                     test_injection, test_origins):
+        for test in (test_clicks, test_lists, test_time, test_past,
+                     test_replay, test_keyboard, test_looks, test_axe,
+                     test_fresh, test_injection, test_origins):
             test(t, fleet, browser)
     finally:
         browser.close()
