@@ -20,7 +20,7 @@ static void moment_cell(int64_t s, struct str *out)
 {
     char text[CLOCK_UTC_MAX];
     clock_format_utc(s, text);
-    html_addf(out, "<td>%s</td>", s ? text : "");
+    html_addf(out, "<td class=\"time\">%s</td>", s ? text : "");
 }
 
 static const char job_heads[] =

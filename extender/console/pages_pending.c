@@ -32,8 +32,8 @@ static void refused_cell(const struct pending_verdict *v, struct str *out)
                 most = x;
         if (most == REASON_NONE)
             break;
-        html_addf(out, "%s%zu %s", i ? "<br>" : "", count[most],
-                  reason_word(most));
+        str_add(out, i ? "<br>" : "");
+        html_addf(out, "%zu %s", count[most], reason_word(most));
         count[most] = 0;
     }
     str_add(out, "</td>");
@@ -52,7 +52,8 @@ static void write_row(const struct pending_pod *p,
         html_add_link(out, "jobs", p->namespace, p->job, p->job);
         html_addf(out, " <small>pair %" PRId32 "</small>", p->pair);
     }
-    html_addf(out, "</td><td>%s</td><td>%s</td>", since, p->reason);
+    html_addf(out, "</td><td class=\"time\">%s</td><td>%s</td>", since,
+              p->reason);
     refused_cell(v, out);
     str_add(out, "</tr>\n");
 }

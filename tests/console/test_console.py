@@ -138,6 +138,7 @@ def test_clicks(t, fleet, browser):
         assert "PIX" in browser.text() or "PHB" in browser.text()
     with t.check("pending: why, and changes as commands"):
         browser.follow("nav a[href='/ui/pending']")
+        assert "<br>" not in browser.text(), browser.text()
         browser.follow("a[href='/ui/pods/ml/huge-0']")
         browser.find(".changes .command")
         assert "kubectl" in browser.text(".changes"), browser.text()
