@@ -50,7 +50,7 @@ static void write_link(const struct console_reply *r, const char *rel,
         const char *value = httpd_query(r->rq, *name);
         if (!value || !*value || strcmp(*name, "page") == 0)
             continue;
-        html_addf(out, "&%s=", *name);
+        html_addf(out, "&amp;%s=", *name);
         html_add_segment(out, value);
     }
     html_addf(out, "\">%s</a>", text);

@@ -44,8 +44,10 @@ function listAdd(url, body) {
 
 function listUrl(number) {
     const url = new URL(location.href);
-    url.searchParams.set("page", number);
-    url.searchParams.set("limit", list.limit);
+    if (list.numbered) {
+        url.searchParams.set("page", number);
+        url.searchParams.set("limit", list.limit);
+    }
     url.searchParams.set("fragment", "rows");
     return url;
 }
@@ -214,6 +216,8 @@ async function listRefresh() {
         for (const page of mine.pages.filter((x) => x.here && x.near))
             if (mine === list)
                 await listLoad(page);
+    if (list)
+        listWork();
 }
 
 async function listFocus(n) {

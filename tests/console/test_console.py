@@ -233,6 +233,13 @@ def test_lists(t, fleet, browser):
         for i in range(3, 34):
             browser.press("Down")
             at(i)
+        wait_for("the 90th", lambda: browser.run(
+            "scrollBy(0, 200); return [...document.querySelectorAll("
+            "'tr[aria-rowindex=\"91\"] a')].map((x) => x.focus()).length"))
+        wait_for("the first dropped", lambda: not browser.run(
+            "return document.querySelector('tr[aria-rowindex=\"2\"]')"))
+        browser.press("Home")
+        at(2)
 
 
 def test_time(t, fleet, browser):
