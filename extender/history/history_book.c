@@ -136,6 +136,14 @@ int history_book_commit(struct history_book *b, struct error *err)
     return e;
 }
 
+int history_book_finish(struct history_book *b, int64_t now_ms,
+                        struct error *err)
+{
+    int e = history_book_begin(b, now_ms, err);
+    b->flush_ms = 0;
+    return e == 0 ? history_book_commit(b, err) : e;
+}
+
 uint64_t history_book_newest(const struct history_book *b)
 {
     return (uint64_t)b->newest_event;

@@ -34,6 +34,10 @@ int history_book_check(struct history_book *b, struct error *err);
 int history_book_begin(struct history_book *b, int64_t now_ms,
                        struct error *err);
 int history_book_commit(struct history_book *b, struct error *err);
+/* Nothing more is told: how often pods were refused, which commits write now
+ * and then alone, is written. */
+int history_book_finish(struct history_book *b, int64_t now_ms,
+                        struct error *err);
 /* The number of the newest event that was told. */
 uint64_t history_book_newest(const struct history_book *b);
 /* Give no number again that an earlier file gave. */

@@ -267,6 +267,14 @@ static bool drop_old(struct history *h)
     return more;
 }
 
+/* What was counted since it was written last would be lost. */
+static void finish(struct history *h)
+{
+    struct error err = {0};
+    if (h->book && history_book_finish(h->book, history_now_ms(), &err) < 0)
+        give_up(h, &err, 0);
+}
+
 /* --- the thread ----------------------------------------------------------- */
 
 /* When the thread looks around whatever happens. */
@@ -320,5 +328,6 @@ void *history_write_thread(void *ctx)
             tell_followers(h);
         at_once = drop_old(h);
     }
+    finish(h);
     return NULL;
 }

@@ -231,6 +231,18 @@ Test(history, counts_refusals_that_are_alike)
     expect_events("ns/q", "pod ns/q Refused x1: fits none of 3 nodes\n");
 }
 
+/* Commits write counts now and then alone. */
+Test(history, an_end_writes_what_was_counted)
+{
+    refuse("ns/p", now_ms() - 60000, "its quota is used up");
+    history_settle(history);
+    refuse("ns/p", now_ms() - 50000, "its quota is used up");
+    history_settle(history);
+    end();
+    begin();
+    expect_events("ns/p", "pod ns/p Refused x2: its quota is used up\n");
+}
+
 /* --- restarts ------------------------------------------------------------- */
 
 Test(history, a_restart_tells_what_is_different_and_nothing_twice)
