@@ -54,9 +54,7 @@ struct server {
     struct kube_config *kube; /* of the cluster */
     struct achieved_watch *achieved;
     /* of a cluster: does the writer know all that was listed? */
-    bool asked_known;
-    struct writer_op knowing;
-    atomic_bool known;
+    bool known;            /* of the history's thread */
     atomic_bool clustered; /* `cluster` is set */
 };
 
@@ -358,33 +356,18 @@ static int start_source(struct server *s, const struct server_config *config,
 
 enum { HISTORY_DAYS = 30, HISTORY_MIB = 1024 };
 
-static void note_known(struct writer_op *op)
-{
-    struct server *s = op->ctx;
-    atomic_store(&s->known, true);
-}
-
-static void nothing(void *ctx)
-{
-    (void)ctx;
-}
-
 /* Nothing that is not known yet counts as gone: the writer has done all that
- * was listed once it does what is posted then.  On the history's thread. */
+ * was listed, and knows who was silent, once it has looked around after it.  On
+ * the history's thread. */
 static bool is_all_known(void *ctx)
 {
     struct server *s = ctx;
-    if (s->embedded || atomic_load(&s->known))
-        return true;
-    if (!s->asked_known && atomic_load(&s->clustered) &&
+    if (!s->known && atomic_load(&s->clustered) &&
         cluster_is_synced(s->cluster)) {
-        s->asked_known = true;
-        s->knowing = (struct writer_op){
-            .kind = WRITER_CALL, .call = nothing, .done = note_known};
-        s->knowing.ctx = s;
-        writer_post(s->app.writer, &s->knowing);
+        writer_sweep(s->app.writer);
+        s->known = true;
     }
-    return false;
+    return s->known;
 }
 
 static int start_history(struct server *s, const struct server_config *config,
@@ -404,7 +387,7 @@ static int start_history(struct server *s, const struct server_config *config,
         .mib = config->history_mib ? config->history_mib : HISTORY_MIB,
         .writer = s->app.writer,
         .applied = s->embedded ? s->embedded->store.applied : NULL,
-        .is_ready = is_all_known,
+        .is_ready = s->embedded ? NULL : is_all_known,
         .ctx = s,
     };
     return history_start(&c, &s->app.history, err);

@@ -32,8 +32,9 @@ struct history_config {
     int64_t days, mib; /* what is older, or more, goes */
     struct writer *writer;
     struct applied *applied; /* NULL: the API server has the pods */
-    /* Is all known that there is?  Until then nothing is compared: at a start
-     * in a cluster everything would seem to have gone.  NULL: yes. */
+    /* Does the writer's snapshot have all that there is?  Until then nothing
+     * is compared: at a start in a cluster everything would seem to have gone.
+     * On the history's thread, which may wait for the writer.  NULL: yes. */
     bool (*is_ready)(void *ctx);
     void *ctx;
 };

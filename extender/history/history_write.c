@@ -110,14 +110,14 @@ static bool have_book(struct history *h)
 static int take_snapshot(struct history *h, const struct history_item *item,
                          struct error *err)
 {
-    int r = 0;
-    if (h->base)
+    int r;
+    if (!h->base)
+        r = history_record_all(h->book, item->snapshot, item->ms, err);
+    else if (item->snapshot->number > h->base->number)
         r = history_record_change(h->book, h->base, item->snapshot, item->ms,
                                   err);
-    else if (!h->config.is_ready || h->config.is_ready(h->config.ctx))
-        r = history_record_all(h->book, item->snapshot, item->ms, err);
     else
-        return 0;
+        return 0; /* take_now() was before it */
     if (r < 0)
         return r;
     snapshot_unref(h->base);
@@ -138,29 +138,48 @@ static int take_pods(struct history *h, const struct history_item *item,
 }
 
 /* A failure may have passed over the snapshot that there is now. */
-static int take_now(struct history *h, struct error *err)
+static int take_now(struct history *h, int64_t ms, struct error *err)
 {
     const struct history_item now = {
-        .ms = history_now_ms(), .snapshot = writer_snapshot(h->config.writer)};
+        .ms = ms, .snapshot = writer_snapshot(h->config.writer)};
     int r = take_snapshot(h, &now, err);
     snapshot_unref(now.snapshot);
     return r;
 }
 
+/* The first one that is recorded is taken once all is known: those that came
+ * before lack some of what goes on, which would be told to have ended. */
+static int take_first(struct history *h, const struct history_item *items,
+                      bool *ret_known, struct error *err)
+{
+    *ret_known = h->base || !h->config.is_ready ||
+                 h->config.is_ready(h->config.ctx);
+    if (h->base || !h->config.is_ready || !*ret_known)
+        return 0;
+    return take_now(h, items ? items->ms : history_now_ms(), err);
+}
+
+static int take_item(struct history *h, const struct history_item *i,
+                     bool known, struct error *err)
+{
+    if (i->pods)
+        return take_pods(h, i, err);
+    if (!i->snapshot)
+        return history_book_event(h->book, &i->event, err);
+    return known ? take_snapshot(h, i, err) : 0;
+}
+
 static int take_items(struct history *h, const struct history_item *items,
                       struct error *err)
 {
+    bool known = false;
     int r = history_book_begin(h->book, history_now_ms(), err);
-    for (const struct history_item *i = items; i && r == 0; i = i->next) {
-        if (i->snapshot)
-            r = take_snapshot(h, i, err);
-        else if (i->pods)
-            r = take_pods(h, i, err);
-        else
-            r = history_book_event(h->book, &i->event, err);
-    }
-    if (r == 0 && !h->base)
-        r = take_now(h, err);
+    if (r == 0)
+        r = take_first(h, items, &known, err);
+    for (const struct history_item *i = items; i && r == 0; i = i->next)
+        r = take_item(h, i, known, err);
+    if (r == 0 && known && !h->base)
+        r = take_now(h, history_now_ms(), err);
     return r == 0 ? history_book_commit(h->book, err) : r;
 }
 

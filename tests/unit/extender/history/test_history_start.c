@@ -1,0 +1,126 @@
+/* A start tells what is different since, once all is known, and nothing
+ * twice. */
+#include <criterion/criterion.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "extender/history/history.h"
+#include "lib/io/log.h"
+#include "tests/lib/sim/simpast.h"
+#include "tests/lib/sim/simstate.h"
+#include "tests/lib/tmpdir.h"
+
+static char *dir;
+static struct writer *writer;
+static struct history *history;
+static atomic_bool ready;
+
+static bool is_ready(void *ctx)
+{
+    (void)ctx;
+    return atomic_load(&ready);
+}
+
+static void begin(void)
+{
+    struct error err = {0};
+    const struct history_config c = {.dir = dir,
+                                     .days = 30,
+                                     .mib = 1024,
+                                     .writer = writer,
+                                     .is_ready = is_ready};
+    cr_assert_eq(history_start(&c, &history, &err), 0, "%s", err.text);
+}
+
+static void end(void)
+{
+    history_stop(history);
+    writer_stop(writer);
+    history_destroy(history);
+}
+
+static void set_up(void)
+{
+    log_set_level(LOG_ERROR + 1);
+    dir = tmpdir_create();
+    writer = sim_writer(NULL);
+    atomic_store(&ready, true);
+    begin();
+}
+
+static void tear_down(void)
+{
+    end();
+    tmpdir_remove(dir);
+}
+
+TestSuite(history_start, .init = set_up, .fini = tear_down);
+
+/* Another replica, to which the API server has told nothing yet. */
+static void start_over(void)
+{
+    end();
+    writer = sim_writer(NULL);
+    atomic_store(&ready, false);
+    begin();
+}
+
+static void publish(const char *node)
+{
+    cr_assert_eq(sim_publish(writer, node, 4, "boot", 1), 0);
+}
+
+static void bind_pod(const char *pod, const char *node)
+{
+    struct demand d = sim_pod(pod, ROLE_HOST, "", 0);
+    struct error err = {0};
+    cr_assert_eq(sim_bind(writer, &d, node, NULL, &err), 0, "%s", err.text);
+}
+
+static void expect_events(const char *object, const char *lines)
+{
+    cleanup_str struct str out = STR_INIT(1 << 20);
+    sim_past(history, object, &out);
+    cr_expect_str_eq(str_text(&out), lines);
+}
+
+Test(history_start, what_came_before_all_was_known_ends_nothing)
+{
+    cleanup_str struct str before = STR_INIT(1 << 20);
+    publish("n1");
+    publish("n2");
+    bind_pod("p1", "n1");
+    sim_past(history, "ns/p1", &before);
+    start_over();
+    struct sim_past_hold *hold = sim_past_hold(history);
+    publish("n1"); /* and neither n2 nor the pod */
+    publish("n2");
+    bind_pod("p1", "n1");
+    atomic_store(&ready, true); /* before the first of them is looked at */
+    sim_past_go_on(hold);
+    expect_events("ns/p1", str_text(&before));
+    expect_events("n1", "node n1 NodeReady: \n");
+    expect_events("n2", "node n2 NodeReady: \n");
+}
+
+Test(history_start, nothing_is_told_until_all_is_known)
+{
+    publish("n1");
+    bind_pod("p1", "n1");
+    bind_pod("p2", "n1");
+    expect_events("n1", "node n1 NodeReady: \n");
+    start_over();
+    expect_events("n1", "node n1 NodeReady: \n");
+    publish("n2");
+    expect_events("n2", "");
+    publish("n1");
+    bind_pod("p1", "n1");
+    atomic_store(&ready, true);
+    bind_pod("p3", "n2");
+    expect_events("n1", "node n1 NodeReady: \n");
+    expect_events("n2", "node n2 NodeReady: \n");
+    expect_events("ns/p2",
+                  "pod ns/p2 Bound: card 0000:13:00.0; NODE\n"
+                  "pod ns/p2 Released: its place was given back before this "
+                  "start, or while nothing was recorded\n");
+}
