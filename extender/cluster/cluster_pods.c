@@ -400,7 +400,6 @@ static void put_finished(struct cluster_pods *c, struct pod_entry *e)
         return;
     move_no_more(c, e);
     set_state(c, e, STATE_FINISHED);
-    post_free(c, e);
 }
 
 static void forget(void *ctx, void *object)
@@ -451,9 +450,11 @@ static void on_put(void *ctx, const char *json, size_t size)
         return;
     struct pod_entry *e = entry_get(c, &pod);
     bool first = !e->in.listed; /* of this list */
+    bool finished = kube_pod_is_finished(&pod);
+    bool ends = finished && e->state != STATE_FINISHED;
     e->in.listed = true;
     note_unknown_key(c, e, &pod);
-    if (kube_pod_is_finished(&pod))
+    if (finished)
         put_finished(c, e);
     else if (pod.node[0] || kube_pod_is_opened(&pod))
         put_bound(c, e, &pod, first);
@@ -464,6 +465,8 @@ static void on_put(void *ctx, const char *json, size_t size)
     pthread_mutex_unlock(&c->lock);
     for (size_t i = 0; i < c->n_listeners; i++)
         c->listeners[i].put(c->listeners[i].ctx, &pod);
+    if (ends) /* they hear of the end before of its place */
+        post_free(c, e);
     c->version = writer_version(c->config.writer);
 }
 

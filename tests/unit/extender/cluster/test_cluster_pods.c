@@ -40,10 +40,17 @@ static void on_unaccounted(void *ctx, const struct kube_pod *pod,
     str_addf(&told_why, "%s ", pod->demand.name);
 }
 
+/* Of a pod that has ended, whether it still has its place, too. */
 static void on_put(void *ctx, const struct kube_pod *pod)
 {
     (void)ctx;
     str_addf(&told, "+%s ", pod->demand.name);
+    if (pod->phase != POD_SUCCEEDED)
+        return;
+    writer_sweep(app.writer); /* it has done what it was given before */
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app.writer);
+    if (alloc_index_find(s->allocations, "ns", pod->demand.name))
+        str_add(&told, "placed ");
 }
 
 static void on_gone(void *ctx, const char *uid)
@@ -192,7 +199,7 @@ Test(cluster_pods, bound_pods_have_what_they_say)
     expect("b@n2 ");
     gone("b");
     expect("");
-    cr_expect_str_eq(str_text(&told), "+a +b . +a -uid-b ");
+    cr_expect_str_eq(str_text(&told), "+a +b . +a placed -uid-b ");
 }
 
 Test(cluster_pods, what_is_not_listed_again_is_gone)
