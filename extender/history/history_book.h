@@ -49,8 +49,10 @@ enum { HISTORY_REFUSALS_MS = 1000 };
 int history_book_event(struct history_book *b, const struct history_event *e,
                        struct error *err);
 
-/* What happened to a pod last; HISTORY_REASONS: nothing is remembered. */
-int history_book_last(struct history_book *b, const char *pod,
+/* What happened to an object last, of the reasons of a mask (1 << reason);
+ * HISTORY_REASONS: nothing is remembered. */
+int history_book_last(struct history_book *b, enum history_kind kind,
+                      const char *object, uint32_t reasons,
                       enum history_reason *ret_reason, struct error *err);
 
 /* A pod has a place from now on.  Texts are borrowed; `devices` are members of

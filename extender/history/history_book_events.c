@@ -134,27 +134,29 @@ static int on_last_event(sqlite3_stmt *q, void *ctx, struct error *err)
     return 1;
 }
 
-/* The last event of a pod; row.seq 0: there is none. */
-static int find_last(struct history_book *b, const char *pod,
+/* The last event of an object; row.seq 0: there is none. */
+static int find_last(struct history_book *b, enum history_kind kind,
+                     const char *object, uint32_t reasons,
                      struct event_row *ret_row, struct error *err)
 {
     int64_t id = 0;
-    int e = history_names_find(&b->db, pod, &id, err);
+    int e = history_names_find(&b->db, object, &id, err);
     *ret_row = (struct event_row){0};
     if (e < 0 || id == 0)
         return e;
-    struct history_row r = history_row(&b->db, HISTORY_EVENTS_OF_OBJECT_DOWN);
-    history_row_bare(&r, b->newest_event);
+    struct history_row r = history_row(&b->db, HISTORY_LAST_OF_OBJECT);
     history_row_bare(&r, id);
-    history_row_bare(&r, 1);
+    history_row_bare(&r, kind);
+    history_row_bare(&r, reasons);
     return sqldb_each(&b->db.d, r.q, on_last_event, ret_row, err);
 }
 
-int history_book_last(struct history_book *b, const char *pod,
+int history_book_last(struct history_book *b, enum history_kind kind,
+                      const char *object, uint32_t reasons,
                       enum history_reason *ret_reason, struct error *err)
 {
     struct event_row row;
-    int e = find_last(b, pod, &row, err);
+    int e = find_last(b, kind, object, reasons, &row, err);
     if (e == 0)
         *ret_reason = row.seq ? (enum history_reason)row.reason
                               : HISTORY_REASONS;
@@ -166,7 +168,7 @@ static int find_refusal(struct history_book *b, const char *pod,
                         struct refusal *ret, struct error *err)
 {
     cleanup_free char *message = NULL;
-    int e = find_last(b, pod, &ret->row, err);
+    int e = find_last(b, HISTORY_POD, pod, UINT32_MAX, &ret->row, err);
     int64_t last = ret->row.last ? ret->row.last : ret->row.at;
     if (e == 0 &&
         (ret->row.reason != HISTORY_REFUSED || b->now_ms - last > AGAIN_MS))

@@ -139,6 +139,9 @@ static const char *const sql_texts[HISTORY_SQL_COUNT] = {
     [HISTORY_EVENTS_OF_NODE_DOWN] = EVENTS_DOWN("node = +?2 AND node > 0 AND "),
     [HISTORY_EVENTS_OF_JOB_UP] = EVENTS_UP("job = +?2 AND job > 0 AND "),
     [HISTORY_EVENTS_OF_JOB_DOWN] = EVENTS_DOWN("job = +?2 AND job > 0 AND "),
+    [HISTORY_LAST_OF_OBJECT] = "SELECT " EVENT_COLUMNS
+                               " FROM events WHERE object = ?1 AND kind = ?2 "
+                               "AND ?3 >> reason & 1 ORDER BY seq DESC LIMIT 1",
     [HISTORY_PLACES_OF_NODE] =
         "SELECT " PLACE_COLUMNS " FROM places WHERE node = ?1 AND level = +?2 "
         "AND since > ?3 AND since <= ?4 AND (until = 0 OR until > ?4)",

@@ -40,16 +40,43 @@ static void compare_ends(struct record *r, const struct applied_pod *was,
                     is->end ? is->end : is->status);
 }
 
-/* After a start nodes say again of each pod that it is ready. */
-static void tell_started(struct record *r, const struct applied_pod *p)
+static bool is_lost(const struct pod_status *s)
 {
+    return s && !s->ready && strcmp(s->reason, "CardLost") == 0;
+}
+
+/* After a start nodes say again of each pod that it is ready, or lost. */
+static enum history_reason find_last(struct record *r,
+                                     const struct applied_pod *p)
+{
+    static const enum history_reason of_life[] = {
+        HISTORY_BOUND,     HISTORY_STARTED, HISTORY_STOPPED, HISTORY_LOST,
+        HISTORY_RECOVERED, HISTORY_ENDED,   HISTORY_FAILED,  HISTORY_RELEASED};
     char pod[HISTORY_OBJECT_MAX + 1];
     enum history_reason last = HISTORY_REASONS;
+    uint32_t reasons = 0;
+    for (size_t i = 0; i < ARRAY_LEN(of_life); i++)
+        reasons |= UINT32_C(1) << of_life[i];
     (void)snprintf(pod, sizeof pod, "%s/%s", p->namespace, p->name);
     if (r->result == 0)
-        r->result = history_book_last(r->book, pod, &last, r->err);
-    if (last != HISTORY_STARTED)
+        r->result = history_book_last(r->book, HISTORY_POD, pod, reasons, &last,
+                                      r->err);
+    return last;
+}
+
+static void tell_ready(struct record *r, const struct applied_pod *p)
+{
+    enum history_reason last = find_last(r, p);
+    if (last == HISTORY_LOST)
+        tell(r, p, HISTORY_RECOVERED, "its card is back");
+    else if (last != HISTORY_STARTED && last != HISTORY_RECOVERED)
         tell_status(r, p, HISTORY_STARTED, p->status);
+}
+
+static void tell_lost(struct record *r, const struct applied_pod *p)
+{
+    if (find_last(r, p) != HISTORY_LOST)
+        tell_status(r, p, HISTORY_LOST, p->status);
 }
 
 static void compare_statuses(struct record *r, const struct applied_pod *was,
@@ -62,7 +89,9 @@ static void compare_statuses(struct record *r, const struct applied_pod *was,
     if (now->state == POD_STATE_PENDING && now->reason[0])
         tell_status(r, is, HISTORY_REFUSED, now);
     else if (now->ready && !(old && old->ready))
-        tell_started(r, is);
+        tell_ready(r, is);
+    else if (is_lost(now) && !is_lost(old) && is->ended == POD_STATE_PENDING)
+        tell_lost(r, is);
     else if (!now->ready && old && old->ready && !is->deleting &&
              is->ended == POD_STATE_PENDING)
         tell_status(r, is, HISTORY_STOPPED, now);

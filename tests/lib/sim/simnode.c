@@ -173,6 +173,7 @@ static void add_pod(const struct simnode_pod *p, struct str *out)
              failed && p->fails                          ? "ImageMissing"
              : failed && p->breaks                       ? "Error"
              : failed                                    ? "Completed"
+             : p->stale                                  ? "CardLost"
              : p->host && p->state == POD_STATE_CREATING ? "WaitsForPair"
                                                          : "",
              failed && p->fails ? "no image on the card" : "");

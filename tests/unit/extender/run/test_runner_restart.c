@@ -346,7 +346,7 @@ static void lack_one(bool stale)
     clock_set_fake(-1);
     simapp_settle();
     for (int i = 0; i < SIZE - 1; i++)
-        simapp_expect(names[i], POD_STATE_RUNNING, "", "");
+        simapp_expect(names[i], POD_STATE_RUNNING, stale ? "CardLost" : "", "");
     simapp_expect(names[SIZE - 1], POD_STATE_PENDING, "NoPlace", "");
     simapp_end();
     tmpdir_remove(dir);

@@ -67,6 +67,20 @@ static void expect_in(const char *path, const char *part)
               part, str_text(&reply.body));
 }
 
+static void set_stale(const char *name, bool stale)
+{
+    struct simnode_pod *p = simapp_find(name);
+    p->stale = stale;
+    p->changed = true;
+    simapp_settle();
+}
+
+static void restart(void)
+{
+    simapp_restart(dir);
+    simapp_settle();
+}
+
 Test(routes_history, a_pod_is_told_of_from_place_to_end)
 {
     const struct simapp_pod pod = {.name = "alone", .role = "xpu"};
@@ -74,14 +88,46 @@ Test(routes_history, a_pod_is_told_of_from_place_to_end)
     simapp_settle();
     expect_reasons("alone", "Bound Started ");
     expect_in("/v1/history/pod/ns/alone", "\"place\":{\"namespace\":\"ns\"");
-    simapp_restart(dir);
-    simapp_settle();
+    restart();
     expect_reasons("alone", "Bound Started "); /* nothing twice */
     cr_assert_eq(simapp_delete("alone"), 0);
     simapp_settle();
     cr_expect_not(simapp_has("alone"));
     expect_reasons("alone", "Bound Started Released Ended ");
     expect_in("/v1/history/pod/ns/alone", "\"place\":null");
+}
+
+Test(routes_history, a_pod_whose_card_is_lost_is_told_of)
+{
+    const struct simapp_pod pod = {.name = "alone", .role = "xpu"};
+    cr_assert_eq(simapp_apply(&pod, 1), 0);
+    simapp_settle();
+    set_stale("alone", true);
+    expect_reasons("alone", "Bound Started Lost ");
+    restart();
+    expect_reasons("alone", "Bound Started Lost ");
+    set_stale("alone", false);
+    expect_reasons("alone", "Bound Started Lost Recovered ");
+    restart();
+    expect_reasons("alone", "Bound Started Lost Recovered ");
+}
+
+Test(routes_history, what_else_was_told_of_a_pod_starts_it_no_second_time)
+{
+    const struct simapp_pod pod = {.name = "alone", .role = "xpu"};
+    cr_assert_eq(simapp_apply(&pod, 1), 0);
+    simapp_settle();
+    expect_reasons("alone", "Bound Started ");
+    struct history_event e = {.kind = HISTORY_POD,
+                              .reason = HISTORY_DEGRADED,
+                              .object = "ns/alone",
+                              .pair = -1};
+    history_post(server_app(simapp_server)->history, &e);
+    e.kind = HISTORY_JOB; /* one of the same name */
+    e.reason = HISTORY_BOUND;
+    history_post(server_app(simapp_server)->history, &e);
+    restart();
+    expect_reasons("alone", "Bound Started Degraded ");
 }
 
 Test(routes_history, a_pod_that_waits_says_why)
@@ -92,8 +138,7 @@ Test(routes_history, a_pod_that_waits_says_why)
     simapp_settle();
     expect_reasons("big", "Refused ");
     expect_in("/v1/history/pod/ns/big", "\"refused\":{\"seq\":");
-    simapp_restart(dir);
-    simapp_settle();
+    restart();
     expect_reasons("big", "Refused "); /* it is the same, counted up */
 }
 
