@@ -296,31 +296,12 @@ static int start_embedded(struct server *s, struct error *err)
                   : r;
 }
 
-/* In a cluster, too: Events say it again and again, for whoever leads then. */
-static void note_alignment(struct server *s, const struct allocation *a,
-                           enum history_reason reason, const char *text)
-{
-    const struct demand *d = &a->demand;
-    char pod[HISTORY_OBJECT_MAX + 1], job[HISTORY_OBJECT_MAX + 1] = "";
-    (void)snprintf(pod, sizeof pod, "%s/%s", d->namespace, d->name);
-    if (d->job[0] && d->role != ROLE_SERVICE)
-        (void)snprintf(job, sizeof job, "%s/%s", d->namespace, d->job);
-    history_post(s->app.history,
-                 &(struct history_event){.kind = HISTORY_POD,
-                                         .reason = reason,
-                                         .object = pod,
-                                         .node = a->node,
-                                         .job = job,
-                                         .pair = *job ? d->pair : -1,
-                                         .message = text});
-}
-
 static void on_lost(void *ctx, const struct allocation *a, const char *text,
                     bool again)
 {
     struct server *s = ctx;
-    if (!again)
-        note_alignment(s, a, HISTORY_DEGRADED, text);
+    if (!again) /* Events say it again and again, for whoever leads then */
+        history_post_placed(s->app.history, a, HISTORY_DEGRADED, text);
     if (s->cluster) /* each replica tells, and it is one Event */
         cluster_tell_lost(s->cluster, a, text);
     else if (!again)
@@ -330,7 +311,9 @@ static void on_lost(void *ctx, const struct allocation *a, const char *text,
 
 static void on_back(void *ctx, const struct allocation *a)
 {
-    note_alignment(ctx, a, HISTORY_RECOVERED, "it has what was promised");
+    const struct server *s = ctx;
+    history_post_placed(s->app.history, a, HISTORY_RECOVERED,
+                        "it has what was promised");
     log_event(LOG_INFO, "alignment-back", "namespace", a->demand.namespace,
               "pod", a->demand.name, "node", a->node, NULL);
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "extender/history/history_private.h"
+#include "extender/history/history_record_private.h"
 #include "lib/io/clock.h"
 
 enum { SETS_MAX = 64 }; /* of pods that wait; then as of snapshots */
@@ -149,6 +150,22 @@ void history_post(struct history *h, const struct history_event *e)
     }
     pthread_mutex_unlock(&h->lock);
     history_items_free(item);
+}
+
+void history_post_placed(struct history *h, const struct allocation *a,
+                         enum history_reason reason, const char *text)
+{
+    const struct demand *d = &a->demand;
+    char pod[HISTORY_OBJECT_MAX + 1], job[HISTORY_OBJECT_MAX + 1];
+    record_pod_key(d, pod);
+    record_job_key(d, job);
+    history_post(h, &(struct history_event){.kind = HISTORY_POD,
+                                            .reason = reason,
+                                            .object = pod,
+                                            .node = a->node,
+                                            .job = job,
+                                            .pair = *job ? d->pair : -1,
+                                            .message = text});
 }
 
 /* --- followers ------------------------------------------------------------ */

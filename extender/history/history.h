@@ -53,6 +53,9 @@ void history_destroy(struct history *h);
 /* It happened, now unless it says when.  Any thread, never waits; what finds
  * the queue full is counted, and lost.  NULL allowed for `h`. */
 void history_post(struct history *h, const struct history_event *e);
+/* The same, of a pod that has a place. */
+void history_post_placed(struct history *h, const struct allocation *a,
+                         enum history_reason reason, const char *text);
 
 /* --- questions ------------------------------------------------------------ */
 

@@ -17,7 +17,7 @@ void record_event(struct record *r, const struct history_event *e)
 
 /* --- places --------------------------------------------------------------- */
 
-static void pod_key(const struct demand *d,
+void record_pod_key(const struct demand *d,
                     char ret_key[HISTORY_OBJECT_MAX + 1])
 {
     (void)snprintf(ret_key, HISTORY_OBJECT_MAX + 1, "%s/%s", d->namespace,
@@ -78,7 +78,7 @@ static void record_placed(struct record *r, const struct allocation *a)
     char pod[HISTORY_OBJECT_MAX + 1], job[HISTORY_OBJECT_MAX + 1];
     cleanup_str struct str devices = STR_INIT(65536);
     const struct demand *d = &a->demand;
-    pod_key(d, pod);
+    record_pod_key(d, pod);
     record_job_key(d, job);
     write_place(a, &devices);
     const struct history_place p = {.pod = pod,
@@ -100,7 +100,7 @@ static void record_freed(struct record *r, const struct allocation *a,
 {
     char pod[HISTORY_OBJECT_MAX + 1], job[HISTORY_OBJECT_MAX + 1];
     bool had = false;
-    pod_key(&a->demand, pod);
+    record_pod_key(&a->demand, pod);
     record_job_key(&a->demand, job);
     if (r->result == 0)
         r->result = history_book_freed(r->book, pod, r->ms, &had, r->err);

@@ -17,6 +17,9 @@ struct record {
     size_t n_keys, keys_cap;
 };
 
+/* "NS/POD" */
+void record_pod_key(const struct demand *d,
+                    char ret_key[HISTORY_OBJECT_MAX + 1]);
 /* Tell an event of now; its time need not be set. */
 void record_event(struct record *r, const struct history_event *e);
 

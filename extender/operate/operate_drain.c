@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/history/history.h"
 #include "extender/pods/applied_set.h"
 #include "extender/run/embedded.h"
 #include "extender/serve/query.h"
@@ -179,6 +180,21 @@ static void reply(struct httpd_request *rq, const struct drain *d, bool gone)
     str_add(out, "}\n");
 }
 
+/* As a cluster's Events say it. */
+static void note_evicted(const struct drain *d)
+{
+    char text[HISTORY_MESSAGE_MAX];
+    (void)snprintf(text, sizeof text, "evicted from %s: %s", d->node,
+                   bar_of(d)->why);
+    for (size_t i = 0; i < d->waiting.op.n_changes; i++) {
+        const struct pod_change *c = &d->changes[i];
+        history_post_placed(
+            d->waiting.app->history,
+            alloc_index_find(d->snapshot->allocations, c->namespace, c->name),
+            HISTORY_EVICTED, text);
+    }
+}
+
 /* What is there now, with all that was placed before the drain. */
 static void look_anew(struct drain *d)
 {
@@ -224,6 +240,8 @@ static bool evict(struct drain *d)
 static bool follow(struct waiting *w)
 {
     struct drain *d = (struct drain *)w;
+    if (d->evicts && w->op.result == 0)
+        note_evicted(d);
     if (d->evicts)
         return w->op.result == -ENOENT && evict(d);
     d->evicts = w->op.result == 0 && !w->op.gone && bar_of(d)->evict;

@@ -107,6 +107,11 @@ Test(drain, what_runs_there_stays_unless_it_is_evicted)
     simapp_settle();
     cr_expect_eq(simapp_allocations(), 0);
     cr_expect_not(simapp_has("s"));
+    history_settle(server_app(simapp_server)->history);
+    expect(200, "GET", "/v1/events?kind=pod&reason=Evicted", NULL,
+           "\"namespace\":\"ns\",\"name\":\"s\",\"node\":\"node000\",");
+    expect_body("\"message\":\"evicted from node000: its node is drained "
+                "since ");
 }
 
 Test(drain, bad_input_is_named)
