@@ -150,7 +150,8 @@ static const struct metric_family families[APP_METRICS_COUNT] = {
                "lacking.",
                "reason"),
     [APP_HISTORY_BYTES] = FAMILY(GAUGE, "biga_history_bytes",
-                                 "What the history takes of its file."),
+                                 "What the history takes, with damaged files "
+                                 "that were set aside."),
     [APP_HISTORY_OLDEST] =
         FAMILY(GAUGE, "biga_history_oldest_seconds",
                "When the oldest event that is remembered was, as Unix time."),

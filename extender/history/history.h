@@ -88,7 +88,7 @@ void history_unfollow(struct history *h, struct history_follower *f);
 /* --- how it fares --------------------------------------------------------- */
 
 struct history_state {
-    int64_t bytes;     /* of the file, that are in use */
+    int64_t bytes;     /* of the file, that are in use, and of damaged ones */
     int64_t oldest_ms; /* event; 0: there is none */
     uint64_t newest;   /* the number of the newest event */
     uint64_t commits;  /* since the start: it says something else then */

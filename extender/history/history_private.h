@@ -32,6 +32,7 @@ struct history {
     int64_t look_ms;           /* when its age and size are looked at next */
     int64_t tell_ms;           /* when followers are told in any case */
     int64_t drop_ms;           /* what is older goes, bit by bit; 0: nothing */
+    int64_t aside_bytes;       /* of damaged files, which count, too */
 
     atomic_uint generation; /* of the file: the reader opens it again */
     atomic_bool suspect;    /* the reader has found damage */

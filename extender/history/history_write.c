@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "extender/history/history_db.h"
 #include "extender/history/history_private.h"
 #include "extender/history/history_record.h"
 #include "lib/db/dbfile.h"
@@ -51,6 +52,7 @@ int history_give_up(struct history *h, const struct error *why)
         return 0;
     }
     h->again_ms = 0;
+    h->look_ms = 0; /* the one that is aside now counts */
     atomic_fetch_add(&h->generation, 1);
     return 0;
 }
@@ -202,7 +204,7 @@ static void note_state(struct history *h)
     pthread_mutex_lock(&h->lock);
     bool news = newest != h->state.newest;
     h->state.newest = newest;
-    h->state.bytes = bytes;
+    h->state.bytes = bytes + h->aside_bytes;
     h->state.commits++;
     h->state.oldest_ms = oldest_ms;
     pthread_mutex_unlock(&h->lock);
@@ -249,12 +251,46 @@ static void note_full(struct history *h, int64_t before_ms)
               "the oldest goes from now on, before its days are over", NULL);
 }
 
+/* Files that are aside are older than all that is in this one, and are looked
+ * at by nobody but an operator. */
+static void drop_aside(struct history *h, int64_t bytes, int64_t before_ms)
+{
+    struct dbfile_aside aside;
+    struct error err = {0};
+    bool gone = true;
+    do {
+        dbfile_look_aside(h->dir, HISTORY_FILE, &aside);
+        bool full = bytes + aside.bytes > h->config.mib * MIB;
+        h->aside_bytes = aside.bytes;
+        gone = aside.oldest && (full || aside.oldest_ms < before_ms);
+        if (gone && full)
+            note_full(h, aside.oldest_ms);
+        if (gone && dbfile_drop_aside(aside.oldest, &err) < 0) {
+            log_event(LOG_WARN, "history-aside", "error", err.text, NULL);
+            gone = false; /* it is tried again */
+        } else if (gone) {
+            log_event(LOG_INFO, "history-aside", "removed", aside.oldest, NULL);
+        }
+        free(aside.oldest);
+    } while (gone);
+}
+
+static void note_size(struct history *h, int64_t bytes)
+{
+    hold_lock(&h->lock);
+    h->state.bytes = bytes + h->aside_bytes;
+}
+
 static int look_at_size(struct history *h, struct error *err)
 {
     int64_t bytes, cut_ms;
     int r = history_book_size(h->book, &bytes, err);
-    if (r < 0 || bytes <= h->config.mib * MIB)
+    if (r < 0)
         return r;
+    drop_aside(h, bytes, h->drop_ms);
+    note_size(h, bytes);
+    if (bytes + h->aside_bytes <= h->config.mib * MIB)
+        return 0;
     r = history_book_sixteenth(h->book, &cut_ms, err);
     if (r < 0 || cut_ms <= h->drop_ms)
         return r;

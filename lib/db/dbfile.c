@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -151,4 +152,43 @@ int dbfile_tidy(const char *dir, const char *name, struct error *err)
     if (e == 0 && rename(whole, path) < 0)
         e = error_errno(err, errno, "moving %s", whole);
     return e == 0 ? dbfile_sync(dir, err) : e;
+}
+
+/* --- those that are aside --------------------------------------------------- */
+
+/* Adds up; when it was written to last. */
+static int64_t look_at(const char *path, int64_t *bytes)
+{
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return 0;
+    *bytes += st.st_size;
+    return (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
+}
+
+void dbfile_look_aside(const char *dir, const char *name,
+                       struct dbfile_aside *ret_aside)
+{
+    struct dbfile_aside found = {0};
+    for (int i = 1; i <= DBFILE_DAMAGED_MAX; i++) {
+        cleanup_free char *path = xasprintf("%s/%s.damaged-%d", dir, name, i);
+        cleanup_free char *log = xasprintf("%s-wal", path);
+        int64_t bytes = 0, ms = look_at(path, &bytes);
+        int64_t log_ms = look_at(log, &bytes);
+        ms = log_ms > ms ? log_ms : ms;
+        found.bytes += bytes;
+        if (ms == 0 || (found.oldest && ms >= found.oldest_ms))
+            continue;
+        free(found.oldest);
+        found.oldest = steal(&path);
+        found.oldest_ms = ms;
+    }
+    *ret_aside = found;
+}
+
+int dbfile_drop_aside(const char *path, struct error *err)
+{
+    cleanup_free char *log = xasprintf("%s-wal", path);
+    int e = discard(log, err);
+    return e == 0 ? discard(path, err) : e;
 }

@@ -3,6 +3,7 @@
 #define BIGA_LIB_DB_DBFILE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "lib/base/error.h"
 
@@ -33,5 +34,17 @@ bool dbfile_is_empty(const char *dir, const char *name);
 int dbfile_replace(const char *dir, const char *name, char **ret_aside,
                    struct error *err);
 int dbfile_tidy(const char *dir, const char *name, struct error *err);
+
+/* Damaged ones that were moved aside. */
+struct dbfile_aside {
+    int64_t bytes;     /* of all, with their logs */
+    char *oldest;      /* the one that was written to longest ago, the caller's;
+                    * NULL: there is none */
+    int64_t oldest_ms; /* when that was, since 1970 */
+};
+void dbfile_look_aside(const char *dir, const char *name,
+                       struct dbfile_aside *ret_aside);
+/* Remove such a one. */
+int dbfile_drop_aside(const char *path, struct error *err);
 
 #endif

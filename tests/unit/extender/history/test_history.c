@@ -8,6 +8,7 @@
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "extender/history/history_view.h"
@@ -21,11 +22,13 @@ static char *dir, *past;
 static struct writer *writer;
 static struct history *history;
 
+static int64_t mib;
+
 static void begin(void)
 {
     struct error err = {0};
     const struct history_config c = {
-        .dir = past, .days = 30, .mib = 1024, .writer = writer};
+        .dir = past, .days = 30, .mib = mib, .writer = writer};
     cr_assert_eq(history_start(&c, &history, &err), 0, "%s", err.text);
 }
 
@@ -42,6 +45,7 @@ static void set_up(void)
     dir = tmpdir_create();
     past = xasprintf("%s/history", dir);
     writer = sim_writer(NULL);
+    mib = 1024;
     begin();
 }
 
@@ -296,10 +300,42 @@ static void damage_file(const char *what, size_t size)
     cr_assert_eq(pwrite(fd, data, (size_t)n, 0), n);
 }
 
-static bool is_aside(void)
+/* One of so many bytes that was written to so long ago. */
+static void put_aside(int number, size_t size, int64_t age_s)
 {
-    cleanup_free char *path = xasprintf("%s/history.db.damaged-1", past);
+    cleanup_free char *path = xasprintf("%s/history.db.damaged-%d", past,
+                                        number);
+    cleanup_fd int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    const struct timespec when = {.tv_sec = now_ms() / 1000 - age_s};
+    cr_assert_eq(ftruncate(fd, (off_t)size), 0);
+    cr_assert_eq(futimens(fd, (struct timespec[]){when, when}), 0);
+}
+
+static bool has_aside(int number)
+{
+    cleanup_free char *path = xasprintf("%s/history.db.damaged-%d", past,
+                                        number);
     return access(path, F_OK) == 0;
+}
+
+Test(history, files_that_are_aside_count_and_the_oldest_goes)
+{
+    end();
+    put_aside(1, 900000, 10);
+    put_aside(2, 900000, 3600);
+    put_aside(3, 900000, 60);
+    put_aside(4, 10, 40 * 86400);
+    mib = 2;
+    begin();
+    note("ns/p", "");
+    history_settle(history);
+    cr_expect(has_aside(1));
+    cr_expect_not(has_aside(2), "it is the oldest but for one");
+    cr_expect(has_aside(3));
+    cr_expect_not(has_aside(4), "its days are over");
+    cr_expect(history_state(history).full);
+    cr_expect_gt(history_state(history).bytes, 1800000);
+    expect_events("ns/p", "pod ns/p Degraded x1: \n"); /* younger than they */
 }
 
 Test(history, a_file_that_is_none_is_set_aside)
@@ -309,7 +345,7 @@ Test(history, a_file_that_is_none_is_set_aside)
     end();
     damage_file("SQLite format 3", 15);
     begin();
-    cr_expect(is_aside());
+    cr_expect(has_aside(1));
     note("ns/p", "after");
     expect_events("ns/p", "pod ns/p Degraded x1: after\n");
 }
@@ -324,7 +360,7 @@ Test(history, a_row_that_is_damaged_is_found_when_it_is_asked_for)
     damage_file("will be", 7);
     begin();
     cr_expect_eq(events_of("ns/p", &out), -EBADMSG);
-    while (!is_aside()) /* the reader says so once it has answered */
+    while (!has_aside(1)) /* the reader says so once it has answered */
         history_settle(history);
     expect_events("n1", "node n1 NodeReady x1: \n"); /* it is told anew */
     note("ns/p", "after");
