@@ -237,20 +237,26 @@ int history_book_placed(struct history_book *b, const struct history_place *p,
         return e;
     b->newest_place++;
     o.pod = xstrdup(p->pod);
+    o.job = xstrdup(p->job);
     o.node_name = xstrdup(p->node);
     (void)strmap_put(&b->places, o.pod, xmemdup(&o, sizeof o));
     return 0;
 }
 
 void history_book_each_place(const struct history_book *b,
-                             void (*visit)(void *ctx, const char *pod,
-                                           const char *node),
+                             void (*visit)(void *ctx,
+                                           const struct history_place *p),
                              void *ctx)
 {
     size_t pos = 0;
     const struct open_place *p;
     while ((p = strmap_next(&b->places, &pos)))
-        visit(ctx, p->pod, p->node_name);
+        visit(ctx, &(struct history_place){.pod = p->pod,
+                                           .job = p->job,
+                                           .node = p->node_name,
+                                           .pair = p->pair,
+                                           .role = p->role,
+                                           .since_ms = p->since_ms});
 }
 
 /* --- nodes ---------------------------------------------------------------- */

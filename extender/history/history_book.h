@@ -89,10 +89,10 @@ int history_book_node(struct history_book *b, const struct history_node *n,
 const struct history_node *history_book_node_now(const struct history_book *b,
                                                  const char *node);
 
-/* Visit what goes on; nothing may be told meanwhile. */
+/* Visit what goes on, without devices; nothing may be told meanwhile. */
 void history_book_each_place(const struct history_book *b,
-                             void (*visit)(void *ctx, const char *pod,
-                                           const char *node),
+                             void (*visit)(void *ctx,
+                                           const struct history_place *p),
                              void *ctx);
 void history_book_each_node(const struct history_book *b,
                             void (*visit)(void *ctx,

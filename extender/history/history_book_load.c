@@ -9,6 +9,7 @@ void open_place_free(void *place)
 {
     struct open_place *p = place;
     free(p->pod);
+    free(p->job);
     free(p->node_name);
     free(p);
 }
@@ -112,6 +113,8 @@ static int take_place(struct history_book *b, const struct open_place *row,
     struct open_place *p = xmemdup(row, sizeof *row);
     cleanup_free char *devices = NULL;
     int e = history_names_get(&b->db, p->pod_id, &p->pod, err);
+    if (e == 0)
+        e = history_names_get(&b->db, p->job_id, &p->job, err);
     if (e == 0)
         e = history_names_get(&b->db, p->node_id, &p->node_name, err);
     if (e == 0)

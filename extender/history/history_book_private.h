@@ -9,7 +9,7 @@
 
 /* A place that somebody has; numbers are those of texts. */
 struct open_place {
-    char *pod, *node_name; /* the key, and where */
+    char *pod, *job, *node_name; /* the key, "" none, and where */
     uint64_t devices_hash;
     int64_t id, pod_id, job_id, node_id, devices_id, since_ms;
     int32_t pair;

@@ -205,17 +205,17 @@ static void missing_fini(struct missing *m)
     free(m->names);
 }
 
-static void look_for_pod(void *ctx, const char *pod, const char *node)
+static void look_for_pod(void *ctx, const struct history_place *p)
 {
     struct missing *m = ctx;
-    const char *slash = strchr(pod, '/');
-    cleanup_free char *namespace = xstrndup(pod, (size_t)(slash - pod));
+    const char *slash = strchr(p->pod, '/');
+    cleanup_free char *namespace = xstrndup(p->pod, (size_t)(slash - p->pod));
     const struct allocation *a = alloc_index_find(m->s->allocations, namespace,
                                                   slash + 1);
     if (a && !a->held)
         return;
-    missing_add(m, pod);
-    missing_add(m, node);
+    missing_add(m, p->pod);
+    missing_add(m, p->node);
 }
 
 static void look_for_node(void *ctx, const struct history_node *n)
