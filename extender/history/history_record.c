@@ -185,24 +185,25 @@ int history_record_change(struct history_book *b, const struct snapshot *before,
 
 /* --- a start -------------------------------------------------------------- */
 
-/* What the book has and the snapshot has not. */
+/* What the book has and the snapshot has not; texts are its own. */
 struct missing {
     const struct snapshot *s;
-    char **names; /* of nodes; or of pods and, after each, its node */
-    size_t n, cap;
+    struct history_place *places;
+    char **nodes;
+    size_t n_places, places_cap, n_nodes, nodes_cap;
 };
-
-static void missing_add(struct missing *m, const char *name)
-{
-    m->names = xgrow(m->names, m->n, &m->cap, sizeof *m->names);
-    m->names[m->n++] = xstrdup(name);
-}
 
 static void missing_fini(struct missing *m)
 {
-    for (size_t i = 0; i < m->n; i++)
-        free(m->names[i]);
-    free(m->names);
+    for (size_t i = 0; i < m->n_places; i++) {
+        free((char *)m->places[i].pod);
+        free((char *)m->places[i].job);
+        free((char *)m->places[i].node);
+    }
+    for (size_t i = 0; i < m->n_nodes; i++)
+        free(m->nodes[i]);
+    free(m->places);
+    free(m->nodes);
 }
 
 static void look_for_pod(void *ctx, const struct history_place *p)
@@ -214,40 +215,51 @@ static void look_for_pod(void *ctx, const struct history_place *p)
                                                   slash + 1);
     if (a && !a->held)
         return;
-    missing_add(m, p->pod);
-    missing_add(m, p->node);
+    m->places = xgrow(m->places, m->n_places, &m->places_cap,
+                      sizeof *m->places);
+    m->places[m->n_places++] = (struct history_place){.pod = xstrdup(p->pod),
+                                                      .job = xstrdup(p->job),
+                                                      .node = xstrdup(p->node),
+                                                      .pair = p->pair};
 }
 
 static void look_for_node(void *ctx, const struct history_node *n)
 {
     struct missing *m = ctx;
-    if (n->status != HISTORY_NODE_GONE_STATUS &&
-        snapshot_find(m->s, n->node, strlen(n->node)) == NODE_NONE)
-        missing_add(m, n->node);
+    if (n->status == HISTORY_NODE_GONE_STATUS ||
+        snapshot_find(m->s, n->node, strlen(n->node)) != NODE_NONE)
+        return;
+    m->nodes = xgrow(m->nodes, m->n_nodes, &m->nodes_cap, sizeof *m->nodes);
+    m->nodes[m->n_nodes++] = xstrdup(n->node);
+}
+
+static void record_missing_place(struct record *r,
+                                 const struct history_place *p)
+{
+    bool had;
+    if (r->result == 0)
+        r->result = history_book_freed(r->book, p->pod, r->ms, &had, r->err);
+    record_event(r, &(struct history_event){
+                        .kind = HISTORY_POD,
+                        .reason = HISTORY_RELEASED,
+                        .object = p->pod,
+                        .node = p->node,
+                        .job = p->job,
+                        .pair = p->pair,
+                        .message = "its place was given back before this "
+                                   "start, or while nothing was recorded"});
 }
 
 static void record_missing(struct record *r)
 {
-    struct missing pods = {.s = r->after}, nodes = {.s = r->after};
-    history_book_each_place(r->book, look_for_pod, &pods);
-    history_book_each_node(r->book, look_for_node, &nodes);
-    for (size_t i = 0; i + 1 < pods.n && r->result == 0; i += 2) {
-        bool had;
-        r->result = history_book_freed(r->book, pods.names[i], r->ms, &had,
-                                       r->err);
-        record_event(r, &(struct history_event){
-                            .kind = HISTORY_POD,
-                            .reason = HISTORY_RELEASED,
-                            .object = pods.names[i],
-                            .node = pods.names[i + 1],
-                            .pair = -1,
-                            .message = "its place was given back before this "
-                                       "start, or while nothing was recorded"});
-    }
-    for (size_t i = 0; i < nodes.n; i++)
-        record_node_gone(r, nodes.names[i]);
-    missing_fini(&pods);
-    missing_fini(&nodes);
+    struct missing m = {.s = r->after};
+    history_book_each_place(r->book, look_for_pod, &m);
+    history_book_each_node(r->book, look_for_node, &m);
+    for (size_t i = 0; i < m.n_places; i++)
+        record_missing_place(r, &m.places[i]);
+    for (size_t i = 0; i < m.n_nodes; i++)
+        record_node_gone(r, m.nodes[i]);
+    missing_fini(&m);
 }
 
 int history_record_all(struct history_book *b, const struct snapshot *s,

@@ -28,7 +28,9 @@ struct asked {
 
 static void add_line(void *ctx, const struct history_event *e)
 {
-    str_addf(ctx, "%s %s %s: %s\n", history_kind_name(e->kind), e->object,
+    bool of_job = e->kind == HISTORY_POD && e->job[0];
+    str_addf(ctx, "%s %s%s%s %s: %s\n", history_kind_name(e->kind), e->object,
+             of_job ? " of " : "", of_job ? e->job : "",
              history_reason_name(e->reason), e->message);
 }
 

@@ -6,7 +6,8 @@
 #include "lib/base/str.h"
 
 /* Once all is written: the events of an object, or all (NULL), in order, a
- * line "KIND OBJECT REASON: MESSAGE" each.  Aborts when it cannot be asked. */
+ * line "KIND OBJECT [of JOB] REASON: MESSAGE" each.  Aborts when it cannot be
+ * asked. */
 void sim_past(struct history *h, const char *object, struct str *out);
 
 /* A follower that holds the history's thread from the first news on, until
