@@ -55,6 +55,13 @@ int history_book_last(struct history_book *b, enum history_kind kind,
                       const char *object, uint32_t reasons,
                       enum history_reason *ret_reason, struct error *err);
 
+/* Visit the jobs of which was told last that places are held for them, as far
+ * as the newest HISTORY_HELD_SCAN events say. */
+enum { HISTORY_HELD_SCAN = 20000 };
+int history_book_each_held(struct history_book *b,
+                           void (*visit)(void *ctx, const char *job), void *ctx,
+                           struct error *err);
+
 /* A pod has a place from now on.  Texts are borrowed; `devices` are members of
  * a JSON object.  One that it had ends. */
 struct history_place {

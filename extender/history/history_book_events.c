@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "extender/history/history_book_private.h"
+#include "lib/base/idmap.h"
 
 enum {
     REFUSALS_MAX = 65536, /* pods whose last refusal is remembered */
@@ -217,4 +218,50 @@ int history_book_event(struct history_book *b, const struct history_event *e,
         return refused(b, e, err);
     int r = e->kind == HISTORY_POD ? end_refusal(b, e->object, err) : 0;
     return r == 0 ? put_event(b, e, &row, err) : r;
+}
+
+/* --- jobs ----------------------------------------------------------------- */
+
+struct held_scan {
+    struct idmap seen; /* jobs by the number of their text */
+    int64_t *held;     /* of these */
+    size_t n, cap;
+};
+
+/* Newest first: the first one of a job counts. */
+static int on_job_event(sqlite3_stmt *q, void *ctx, struct error *err)
+{
+    struct held_scan *s = ctx;
+    int64_t reason = sqlite3_column_int64(q, 3);
+    const uint64_t id[2] = {(uint64_t)sqlite3_column_int64(q, 4), 1};
+    (void)err;
+    if (sqlite3_column_int64(q, 2) != HISTORY_JOB || idmap_get(&s->seen, id))
+        return 0;
+    (void)idmap_put(&s->seen, id);
+    if (reason != HISTORY_PLANNED && reason != HISTORY_HELD)
+        return 0;
+    s->held = xgrow(s->held, s->n, &s->cap, sizeof *s->held);
+    s->held[s->n++] = (int64_t)id[0];
+    return 0;
+}
+
+int history_book_each_held(struct history_book *b,
+                           void (*visit)(void *ctx, const char *job), void *ctx,
+                           struct error *err)
+{
+    struct held_scan s = {0};
+    struct history_row r = history_row(&b->db, HISTORY_EVENTS_DOWN);
+    history_row_bare(&r, b->newest_event);
+    history_row_bare(&r, 0); /* of no object */
+    history_row_bare(&r, HISTORY_HELD_SCAN);
+    int e = sqldb_each(&b->db.d, r.q, on_job_event, &s, err);
+    for (size_t i = 0; i < s.n && e == 0; i++) {
+        cleanup_free char *job = NULL;
+        e = history_names_get(&b->db, s.held[i], &job, err);
+        if (e == 0)
+            visit(ctx, job);
+    }
+    idmap_fini(&s.seen);
+    free(s.held);
+    return e;
 }

@@ -269,11 +269,17 @@ int history_record_all(struct history_book *b, const struct snapshot *s,
     size_t n;
     cleanup_free const struct allocation **all =
         alloc_index_list(s->allocations, &n);
+    struct jobs_then *then = record_jobs_then(&r);
     record_missing(&r);
     for (size_t i = 0; i < s->n_nodes; i++)
         record_node(&r, snapshot_node(s, i));
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        record_job_touched(&r, all[i]);
         if (!all[i]->held)
             record_placed(&r, all[i]);
+    }
+    record_jobs_since(&r, then);
+    record_jobs_then_free(then);
+    record_jobs_fini(&r);
     return r.result;
 }

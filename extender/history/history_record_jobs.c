@@ -69,26 +69,56 @@ static void tell(struct record *r, const char *job, enum history_reason reason,
                                             .message = text});
 }
 
+/* What was told of it last; HISTORY_REASONS: nothing. */
+static enum history_reason find_last(struct record *r, const char *job)
+{
+    enum history_reason last = HISTORY_REASONS;
+    if (r->result == 0)
+        r->result = history_book_last(r->book, HISTORY_JOB, job, UINT32_MAX,
+                                      &last, r->err);
+    return last;
+}
+
+/* After a start whoever leads holds places again that were held before. */
+static bool is_told_held(struct record *r, const char *job)
+{
+    enum history_reason last = find_last(r, job);
+    return last == HISTORY_PLANNED || last == HISTORY_HELD;
+}
+
+static void tell_held(struct record *r, const char *job, bool first,
+                      const struct standing *is)
+{
+    char text[128];
+    (void)snprintf(text, sizeof text,
+                   "places for %" PRId32 " of %" PRId32 " pairs are held",
+                   is->held + (first ? is->bound : 0), is->size);
+    tell(r, job, first ? HISTORY_PLANNED : HISTORY_HELD, text);
+}
+
+static void tell_bound(struct record *r, const char *job, int32_t size)
+{
+    char text[128];
+    (void)snprintf(text, sizeof text,
+                   "all of its %" PRId32 " pairs have a place", size);
+    tell(r, job, HISTORY_BOUND, text);
+}
+
+static void tell_ended(struct record *r, const char *job)
+{
+    tell(r, job, HISTORY_ENDED, "none of its pods has a place any more");
+}
+
 /* A job is planned whole and held, and then bound pair by pair. */
 static void record_job(struct record *r, const char *job,
                        const struct demand *d)
 {
     struct standing was = count(r->before, d), is = count(r->after, d);
     char text[128];
-    if (is.held > was.held) {
-        bool first = was.bound + was.held == 0;
-        (void)snprintf(text, sizeof text,
-                       "places for %" PRId32 " of %" PRId32 " pairs are held",
-                       is.held + (first ? is.bound : 0), is.size);
-        tell(r, job, first ? HISTORY_PLANNED : HISTORY_HELD, text);
-    }
-    if (is.size > 1 && is.bound == is.size && was.bound < is.size) {
-        (void)snprintf(text, sizeof text,
-                       "all of its %" PRId32 " pairs have a "
-                       "place",
-                       is.size);
-        tell(r, job, HISTORY_BOUND, text);
-    }
+    if (is.held > was.held && (was.held || !is_told_held(r, job)))
+        tell_held(r, job, was.bound + was.held == 0, &is);
+    if (is.size > 1 && is.bound == is.size && was.bound < is.size)
+        tell_bound(r, job, is.size);
     if (is.held == 0 && was.held > 0 && is.bound <= was.bound) {
         (void)snprintf(text, sizeof text,
                        "the places held for %" PRId32 " pairs were given back",
@@ -96,7 +126,7 @@ static void record_job(struct record *r, const char *job,
         tell(r, job, HISTORY_RELEASED, text);
     }
     if (is.bound + is.held == 0 && was.bound > 0)
-        tell(r, job, HISTORY_ENDED, "none of its pods has a place any more");
+        tell_ended(r, job);
 }
 
 void record_jobs(struct record *r)
@@ -105,4 +135,103 @@ void record_jobs(struct record *r)
         const struct allocation *a = strmap_get(&r->jobs, r->keys[i]);
         record_job(r, r->keys[i], &a->demand);
     }
+}
+
+/* --- a start -------------------------------------------------------------- */
+
+/* A pair that had a place, or a job whose places were held (pair -1). */
+struct pair_then {
+    char *job;
+    int32_t pair;
+};
+struct jobs_then {
+    struct pair_then *pairs;
+    size_t n, cap;
+};
+
+static void add_then(struct jobs_then *t, const char *job, int32_t pair)
+{
+    t->pairs = xgrow(t->pairs, t->n, &t->cap, sizeof *t->pairs);
+    t->pairs[t->n++] = (struct pair_then){xstrdup(job), pair};
+}
+
+static void on_place(void *ctx, const struct history_place *p)
+{
+    if (*p->job)
+        add_then(ctx, p->job, p->pair);
+}
+
+static void on_held(void *ctx, const char *job)
+{
+    add_then(ctx, job, -1);
+}
+
+static int compare_then(const void *a, const void *b)
+{
+    const struct pair_then *x = a, *y = b;
+    int order = strcmp(x->job, y->job);
+    return order ? order : x->pair < y->pair ? -1 : x->pair > y->pair;
+}
+
+struct jobs_then *record_jobs_then(struct record *r)
+{
+    struct jobs_then *t = xcalloc(1, sizeof *t);
+    history_book_each_place(r->book, on_place, t);
+    if (r->result == 0)
+        r->result = history_book_each_held(r->book, on_held, t, r->err);
+    if (t->n)
+        qsort(t->pairs, t->n, sizeof *t->pairs, compare_then);
+    return t;
+}
+
+void record_jobs_then_free(struct jobs_then *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        free(t->pairs[i].job);
+    free(t->pairs);
+    free(t);
+}
+
+/* Of the job of the pair at `*at`, which is moved behind them all. */
+static int32_t count_then(const struct jobs_then *t, size_t *at)
+{
+    const char *job = t->pairs[*at].job;
+    int32_t n = 0, last = -1;
+    for (; *at < t->n && strcmp(t->pairs[*at].job, job) == 0; ++*at) {
+        n += t->pairs[*at].pair != last;
+        last = t->pairs[*at].pair;
+    }
+    return n;
+}
+
+static void record_job_since(struct record *r, const char *job, int32_t bound)
+{
+    const struct allocation *a = strmap_get(&r->jobs, job);
+    const struct standing is = a ? count(r->after, &a->demand)
+                                 : (struct standing){0};
+    bool held = is_told_held(r, job);
+    if (is.held && !held)
+        tell_held(r, job, bound == 0, &is);
+    if (is.size > 1 && is.bound == is.size && bound < is.size)
+        tell_bound(r, job, is.size);
+    if (!a && bound)
+        tell_ended(r, job);
+    else if (!a && held)
+        tell(r, job, HISTORY_RELEASED,
+             "the places held for it were given back before this start, or "
+             "while nothing was recorded");
+}
+
+void record_jobs_since(struct record *r, const struct jobs_then *t)
+{
+    struct strmap then = {0};
+    for (size_t at = 0; at < t->n;) {
+        char *job = t->pairs[at].job;
+        (void)strmap_put(&then, job, job);
+        record_job_since(r, job, count_then(t, &at));
+    }
+    for (size_t i = 0; i < r->n_keys; i++)
+        if (!strmap_get(&then, r->keys[i]))
+            record_job_since(r, r->keys[i], 0);
+    strmap_fini(&then);
 }

@@ -35,5 +35,11 @@ void record_job_touched(struct record *r, const struct allocation *a);
 /* What has become of those that were touched. */
 void record_jobs(struct record *r);
 void record_jobs_fini(struct record *r);
+/* What the book says of jobs at a start; before anything of it is changed. */
+struct jobs_then;
+struct jobs_then *record_jobs_then(struct record *r);
+void record_jobs_then_free(struct jobs_then *then);
+/* What has become of them, and of those of the snapshot. */
+void record_jobs_since(struct record *r, const struct jobs_then *then);
 
 #endif

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "extender/history/history.h"
 #include "lib/io/log.h"
@@ -123,4 +124,103 @@ Test(history_start, nothing_is_told_until_all_is_known)
                   "pod ns/p2 Bound: card 0000:13:00.0; NODE\n"
                   "pod ns/p2 Released: its place was given back before this "
                   "start, or while nothing was recorded\n");
+}
+
+/* --- jobs ----------------------------------------------------------------- */
+
+static void bind_member(int pair, int size)
+{
+    struct error err = {0};
+    char name[8];
+    (void)snprintf(name, sizeof name, "m%d", pair);
+    struct demand d = sim_member(name, ROLE_HOST, "ring", pair, size);
+    cr_assert_eq(sim_bind(writer, &d, "n1", NULL, &err), 0, "%s", err.text);
+}
+
+/* As the API server tells another replica of a pod: places that were held are
+ * not known there. */
+static void start_over_with(const char *pod)
+{
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(writer);
+    struct allocation *a = (struct allocation *)alloc_index_find(s->allocations,
+                                                                 "ns", pod);
+    cr_assert(a);
+    start_over();
+    publish("n1");
+    struct writer_op op = {.kind = WRITER_ADOPT, .allocation = a};
+    cr_assert_eq(writer_run(writer, &op), 0, "%s", op.error.text);
+    atomic_store(&ready, true);
+}
+
+Test(history_start, a_job_that_was_planned_and_bound_meanwhile_is_told_of)
+{
+    start_over();
+    publish("n1");
+    bind_member(0, 2);
+    atomic_store(&ready, true);
+    expect_events("ns/ring",
+                  "job ns/ring Planned: places for 2 of 2 pairs are held\n");
+    start_over();
+    publish("n1");
+    bind_member(0, 2);
+    bind_member(1, 2);
+    atomic_store(&ready, true);
+    expect_events("ns/ring",
+                  "job ns/ring Planned: places for 2 of 2 pairs are held\n"
+                  "job ns/ring Bound: all of its 2 pairs have a place\n");
+}
+
+Test(history_start, a_job_that_ended_meanwhile_is_told_of)
+{
+    cleanup_str struct str out = STR_INIT(1 << 20);
+    publish("n1");
+    bind_member(0, 2);
+    sim_past(history, NULL, &out);
+    start_over();
+    publish("n1");
+    atomic_store(&ready, true);
+    expect_events("ns/ring",
+                  "job ns/ring Planned: places for 2 of 2 pairs are held\n"
+                  "job ns/ring Ended: none of its pods has a place any "
+                  "more\n");
+    sim_past(history, "ns/m0", &out);
+    cr_expect(strstr(str_text(&out), "pod ns/m0 of ns/ring Released: its"),
+              "%s", str_text(&out));
+}
+
+Test(history_start, places_that_were_held_for_a_job_are_told_to_have_gone)
+{
+    history_post(history, &(struct history_event){.kind = HISTORY_JOB,
+                                                  .reason = HISTORY_PLANNED,
+                                                  .object = "ns/ring",
+                                                  .job = "ns/ring",
+                                                  .pair = -1,
+                                                  .message = "held"});
+    history_settle(history);
+    for (int i = 0; i < 2; i++) { /* and once */
+        start_over();
+        atomic_store(&ready, true);
+        expect_events("ns/ring",
+                      "job ns/ring Planned: held\n"
+                      "job ns/ring Released: the places held for it were "
+                      "given back before this start, or while nothing was "
+                      "recorded\n");
+    }
+}
+
+Test(history_start, places_that_are_held_again_are_told_once)
+{
+    cleanup_str struct str before = STR_INIT(1 << 20);
+    publish("n1");
+    bind_member(0, 3);
+    sim_past(history, NULL, &before);
+    start_over_with("m0");
+    expect_events(NULL, str_text(&before));
+    bind_member(1, 3); /* which has the last one held again */
+    expect_events("ns/ring",
+                  "job ns/ring Planned: places for 3 of 3 pairs are held\n");
+    bind_member(2, 3);
+    expect_events("ns/ring",
+                  "job ns/ring Planned: places for 3 of 3 pairs are held\n"
+                  "job ns/ring Bound: all of its 3 pairs have a place\n");
 }
