@@ -73,6 +73,27 @@ static void tell_bound(struct record *r, const struct history_place *p,
                                             .message = str_text(&text)});
 }
 
+static void record_freed(struct record *r, const struct allocation *a,
+                         const char *text)
+{
+    char pod[HISTORY_OBJECT_MAX + 1], job[HISTORY_OBJECT_MAX + 1];
+    bool had = false;
+    record_pod_key(&a->demand, pod);
+    record_job_key(&a->demand, job);
+    cleanup_free char *node = xstrdup(history_book_where(r->book, pod));
+    if (r->result == 0)
+        r->result = history_book_freed(r->book, pod, r->ms, &had, r->err);
+    if (had)
+        record_event(r,
+                     &(struct history_event){.kind = HISTORY_POD,
+                                             .reason = HISTORY_RELEASED,
+                                             .object = pod,
+                                             .node = node,
+                                             .job = job,
+                                             .pair = *job ? a->demand.pair : -1,
+                                             .message = text});
+}
+
 static void record_placed(struct record *r, const struct allocation *a)
 {
     char pod[HISTORY_OBJECT_MAX + 1], job[HISTORY_OBJECT_MAX + 1];
@@ -90,29 +111,10 @@ static void record_placed(struct record *r, const struct allocation *a)
                                     .since_ms = r->ms};
     if (r->result < 0 || history_book_has(r->book, &p))
         return;
+    record_freed(r, a, "it has another place now");
     tell_bound(r, &p, a);
     if (r->result == 0)
         r->result = history_book_placed(r->book, &p, r->err);
-}
-
-static void record_freed(struct record *r, const struct allocation *a,
-                         const char *text)
-{
-    char pod[HISTORY_OBJECT_MAX + 1], job[HISTORY_OBJECT_MAX + 1];
-    bool had = false;
-    record_pod_key(&a->demand, pod);
-    record_job_key(&a->demand, job);
-    if (r->result == 0)
-        r->result = history_book_freed(r->book, pod, r->ms, &had, r->err);
-    if (had)
-        record_event(r,
-                     &(struct history_event){.kind = HISTORY_POD,
-                                             .reason = HISTORY_RELEASED,
-                                             .object = pod,
-                                             .node = a->node,
-                                             .job = job,
-                                             .pair = *job ? a->demand.pair : -1,
-                                             .message = text});
 }
 
 /* --- a change ------------------------------------------------------------- */

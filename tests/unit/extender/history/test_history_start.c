@@ -126,6 +126,23 @@ Test(history_start, nothing_is_told_until_all_is_known)
                   "start, or while nothing was recorded\n");
 }
 
+Test(history_start, a_pod_that_has_another_place_gave_its_own_back)
+{
+    cleanup_str struct str out = STR_INIT(1 << 20);
+    publish("n1");
+    publish("n2");
+    bind_pod("p1", "n1");
+    sim_past(history, NULL, &out);
+    start_over();
+    publish("n1");
+    publish("n2");
+    bind_pod("p1", "n2");
+    atomic_store(&ready, true);
+    expect_events("ns/p1", "pod ns/p1 Bound: card 0000:12:00.0; NODE\n"
+                           "pod ns/p1 Released: it has another place now\n"
+                           "pod ns/p1 Bound: card 0000:12:00.0; NODE\n");
+}
+
 /* --- jobs ----------------------------------------------------------------- */
 
 static void bind_member(int pair, int size)
