@@ -7,6 +7,7 @@
 
 #include "extender/history/history_book_private.h"
 #include "lib/db/dbfile.h"
+#include "lib/io/failpoint.h"
 #include "lib/io/log.h"
 
 enum { HOUR_MS = 3600000, DAY_MS = 86400000 };
@@ -28,7 +29,9 @@ int history_book_renew(const char *dir, const struct error *why,
     if (e < 0)
         return e;
     history_db_close(&db);
+    (void)failpoint("history-before-aside");
     e = dbfile_replace(dir, HISTORY_FILE, &aside, err);
+    (void)failpoint("history-after-aside");
     if (e == 0)
         log_event(LOG_ERROR, "history-damaged", "error", why->text, "moved-to",
                   aside, NULL);
@@ -130,8 +133,12 @@ int history_book_begin(struct history_book *b, int64_t now_ms,
 int history_book_commit(struct history_book *b, struct error *err)
 {
     int e = b->now_ms >= b->flush_ms ? book_flush_refusals(b, err) : 0;
+    (void)failpoint("history-before-commit");
+    if (e == 0 && failpoint("history-commit"))
+        e = error_set(err, ENOSPC, "history: a failpoint");
     if (e == 0)
         e = run(b, HISTORY_COMMIT, err);
+    (void)failpoint("history-after-commit");
     b->begun = b->begun && e < 0;
     return e;
 }
@@ -193,7 +200,9 @@ static int write_place(struct history_book *b, enum history_sql which,
     history_row_int(&r, until_ms ? history_level(until_ms - p->since_ms)
                                  : HISTORY_LEVEL_OPEN);
     history_row_sum(&r);
-    return history_row_run(&b->db, &r, err);
+    int e = history_row_run(&b->db, &r, err);
+    (void)failpoint("history-place");
+    return e;
 }
 
 int history_book_freed(struct history_book *b, const char *pod, int64_t ms,

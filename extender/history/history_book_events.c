@@ -5,6 +5,7 @@
 
 #include "extender/history/history_book_private.h"
 #include "lib/base/idmap.h"
+#include "lib/io/failpoint.h"
 
 enum {
     REFUSALS_MAX = 65536, /* pods whose last refusal is remembered */
@@ -22,7 +23,9 @@ static int write_event(struct history_book *b, enum history_sql which,
     for (size_t i = 0; i < ARRAY_LEN(values); i++)
         history_row_int(&r, values[i]);
     history_row_sum(&r);
-    return history_row_run(&b->db, &r, err);
+    int written = history_row_run(&b->db, &r, err);
+    (void)failpoint("history-event");
+    return written;
 }
 
 static int put_event(struct history_book *b, const struct history_event *e,

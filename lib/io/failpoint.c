@@ -29,6 +29,14 @@ static const char *const names[] = {
     "post-before-call",
     "post-after-call",
     "post-before-look",
+    /* the way of an event into the history */
+    "history-event",
+    "history-place",
+    "history-before-commit",
+    "history-commit",
+    "history-after-commit",
+    "history-before-aside", /* it is damaged, and there is another */
+    "history-after-aside",
     /* The way of a pod on its card, from what is wanted to running: */
     "act-before-wanted", /* nothing is written down yet */
     "act-after-wanted",  /* it is, and nothing was begun */
