@@ -43,7 +43,13 @@ start_extender
 watch=$!
 pids+=("$watch")
 start_fleet
-until_true happened NodeReady node/host3
+all_ready() {
+    local host
+    for host in host1 host2 host3; do
+        happened NodeReady "node/$host" || return
+    done
+}
+until_true all_ready
 ok $? "nodes that come are told of"
 "$BUILD/biga" --server "http://127.0.0.1:$(port read)" events -w --limit 1 \
     --reason NodeReady >"$dir/first" 2>&1 &
