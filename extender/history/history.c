@@ -146,7 +146,7 @@ void history_post(struct history *h, const struct history_event *e)
         h->n_events++;
         append_locked(h, steal(&item));
     } else {
-        h->state.lost++;
+        h->state.lost += !e->again;
     }
     pthread_mutex_unlock(&h->lock);
     history_items_free(item);

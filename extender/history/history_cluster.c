@@ -40,14 +40,14 @@ void history_cluster_destroy(struct history_cluster *c)
 static void tell(struct history_cluster *c, const struct seen *s,
                  enum history_reason reason, const char *text)
 {
-    if (c->listed)
-        history_post(c->history, &(struct history_event){.kind = HISTORY_POD,
-                                                         .reason = reason,
-                                                         .object = s->pod,
-                                                         .node = s->node,
-                                                         .job = s->job,
-                                                         .pair = s->pair,
-                                                         .message = text});
+    history_post(c->history, &(struct history_event){.kind = HISTORY_POD,
+                                                     .reason = reason,
+                                                     .object = s->pod,
+                                                     .node = s->node,
+                                                     .job = s->job,
+                                                     .pair = s->pair,
+                                                     .message = text,
+                                                     .again = !c->listed});
 }
 
 static void add_text(struct str *out, const struct jtext *t)

@@ -67,6 +67,9 @@ struct history_event {
     const char *job;    /* "NS/NAME" that it belongs to */
     int32_t pair;       /* of the job; -1: none */
     const char *message;
+    /* Of a pod, as it was found at a start: told only when it follows on what
+     * was told of the pod last, and no loss when there is no room. */
+    bool again;
     uint32_t count;  /* how often; 0 counts as 1 */
     int64_t last_ms; /* when it was counted last; 0: as time_ms */
 };

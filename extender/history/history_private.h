@@ -28,6 +28,7 @@ struct history {
     struct snapshot *base;     /* what was recorded last; NULL: nothing yet */
     struct pod_set *base_pods; /* the same */
     bool checked;              /* the file was read once, whole */
+    bool known;                /* config.is_ready has said yes */
     int64_t again_ms;          /* not before: after a failure */
     int64_t look_ms;           /* when its age and size are looked at next */
     int64_t tell_ms;           /* when followers are told in any case */

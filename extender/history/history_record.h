@@ -23,6 +23,10 @@ int history_record_pods(struct history_book *b, const struct pod_set *before,
                         const struct pod_set *after, int64_t ms,
                         struct error *err);
 
+/* One that may have been told before (`again`). */
+int history_record_again(struct history_book *b, const struct history_event *e,
+                         struct error *err);
+
 /* The cards of a node as history_node has them: an object of JSON a line, each
  * of which begins with {"id": and the name that people use. */
 void history_record_cards(const struct node *node, struct str *out);

@@ -45,28 +45,46 @@ static bool is_lost(const struct pod_status *s)
     return s && !s->ready && strcmp(s->reason, "CardLost") == 0;
 }
 
-/* After a start nodes say again of each pod that it is ready, or lost. */
-static enum history_reason find_last(struct record *r,
-                                     const struct applied_pod *p)
+static int find_last(struct history_book *b, const char *pod,
+                     enum history_reason *ret_last, struct error *err)
 {
     static const enum history_reason of_life[] = {
         HISTORY_BOUND,     HISTORY_STARTED, HISTORY_STOPPED, HISTORY_LOST,
         HISTORY_RECOVERED, HISTORY_ENDED,   HISTORY_FAILED,  HISTORY_RELEASED};
-    char pod[HISTORY_OBJECT_MAX + 1];
-    enum history_reason last = HISTORY_REASONS;
     uint32_t reasons = 0;
     for (size_t i = 0; i < ARRAY_LEN(of_life); i++)
         reasons |= UINT32_C(1) << of_life[i];
+    *ret_last = HISTORY_REASONS;
+    return history_book_last(b, HISTORY_POD, pod, reasons, ret_last, err);
+}
+
+int history_record_again(struct history_book *b, const struct history_event *e,
+                         struct error *err)
+{
+    enum history_reason last;
+    int r = find_last(b, e->object, &last, err);
+    bool waits = last == HISTORY_BOUND || last == HISTORY_STOPPED;
+    bool runs = last == HISTORY_STARTED || last == HISTORY_RECOVERED ||
+                last == HISTORY_LOST;
+    bool follows = waits || (runs && e->reason != HISTORY_STARTED);
+    return r == 0 && follows ? history_book_event(b, e, err) : r;
+}
+
+/* After a start nodes say again of each pod that it is ready, or lost. */
+static enum history_reason find_last_of(struct record *r,
+                                        const struct applied_pod *p)
+{
+    char pod[HISTORY_OBJECT_MAX + 1];
+    enum history_reason last = HISTORY_REASONS;
     (void)snprintf(pod, sizeof pod, "%s/%s", p->namespace, p->name);
     if (r->result == 0)
-        r->result = history_book_last(r->book, HISTORY_POD, pod, reasons, &last,
-                                      r->err);
+        r->result = find_last(r->book, pod, &last, r->err);
     return last;
 }
 
 static void tell_ready(struct record *r, const struct applied_pod *p)
 {
-    enum history_reason last = find_last(r, p);
+    enum history_reason last = find_last_of(r, p);
     if (last == HISTORY_LOST)
         tell(r, p, HISTORY_RECOVERED, "its card is back");
     else if (last != HISTORY_STARTED && last != HISTORY_RECOVERED)
@@ -75,7 +93,7 @@ static void tell_ready(struct record *r, const struct applied_pod *p)
 
 static void tell_lost(struct record *r, const struct applied_pod *p)
 {
-    if (find_last(r, p) != HISTORY_LOST)
+    if (find_last_of(r, p) != HISTORY_LOST)
         tell_status(r, p, HISTORY_LOST, p->status);
 }
 

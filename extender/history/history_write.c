@@ -149,38 +149,40 @@ static int take_now(struct history *h, int64_t ms, struct error *err)
     return r;
 }
 
-/* The first one that is recorded is taken once all is known: those that came
- * before lack some of what goes on, which would be told to have ended. */
+/* How pods were found at the start; then, once all is known, the first snapshot
+ * that is recorded: those that came before lack some of what goes on, which
+ * would be told to have ended. */
 static int take_first(struct history *h, const struct history_item *items,
-                      bool *ret_known, struct error *err)
+                      struct error *err)
 {
-    *ret_known = h->base || !h->config.is_ready ||
-                 h->config.is_ready(h->config.ctx);
-    if (h->base || !h->config.is_ready || !*ret_known)
-        return 0;
+    int r = 0;
+    for (const struct history_item *i = items; i && r == 0; i = i->next)
+        if (i->event.again)
+            r = history_record_again(h->book, &i->event, err);
+    if (r < 0 || h->base || !h->config.is_ready || !h->known)
+        return r;
     return take_now(h, items ? items->ms : history_now_ms(), err);
 }
 
 static int take_item(struct history *h, const struct history_item *i,
-                     bool known, struct error *err)
+                     struct error *err)
 {
     if (i->pods)
         return take_pods(h, i, err);
-    if (!i->snapshot)
-        return history_book_event(h->book, &i->event, err);
-    return known ? take_snapshot(h, i, err) : 0;
+    if (i->snapshot)
+        return h->known ? take_snapshot(h, i, err) : 0;
+    return i->event.again ? 0 : history_book_event(h->book, &i->event, err);
 }
 
 static int take_items(struct history *h, const struct history_item *items,
                       struct error *err)
 {
-    bool known = false;
     int r = history_book_begin(h->book, history_now_ms(), err);
     if (r == 0)
-        r = take_first(h, items, &known, err);
+        r = take_first(h, items, err);
     for (const struct history_item *i = items; i && r == 0; i = i->next)
-        r = take_item(h, i, known, err);
-    if (r == 0 && known && !h->base)
+        r = take_item(h, i, err);
+    if (r == 0 && h->known && !h->base)
         r = take_now(h, history_now_ms(), err);
     return r == 0 ? history_book_commit(h->book, err) : r;
 }
@@ -339,6 +341,28 @@ static int64_t next_look(const struct history *h)
     return ms < h->tell_ms ? ms : h->tell_ms;
 }
 
+static struct history_item *take_locked(struct history *h)
+{
+    struct history_item *items = h->first;
+    h->first = NULL;
+    h->last = &h->first;
+    h->newest = h->newest_pods = NULL;
+    h->n_snapshots = h->n_sets = h->n_events = 0;
+    return items;
+}
+
+/* Is all known now?  Then all that was told before is among the items. */
+static void look_around(struct history *h, struct history_item **items)
+{
+    if (h->known || (h->config.is_ready && !h->config.is_ready(h->config.ctx)))
+        return;
+    h->known = true;
+    hold_lock(&h->lock);
+    while (*items)
+        items = &(*items)->next;
+    *items = take_locked(h);
+}
+
 /* Until there is something to do, and for a while then: what comes in one after
  * the other is committed together.  False: it is to end, and nothing waits. */
 static bool wait_for_items(struct history *h, bool at_once,
@@ -359,11 +383,7 @@ static bool wait_for_items(struct history *h, bool at_once,
            clock_wait(&h->wake, &h->lock, due_ms))
         ;
     bool more = h->first || !h->stopping;
-    *ret_items = h->first;
-    h->first = NULL;
-    h->last = &h->first;
-    h->newest = h->newest_pods = NULL;
-    h->n_snapshots = h->n_sets = h->n_events = 0;
+    *ret_items = take_locked(h);
     h->busy = true;
     h->hurry = false;
     return more;
@@ -377,6 +397,7 @@ void *history_write_thread(void *ctx)
     thread_name("history", NULL);
     (void)setpriority(PRIO_PROCESS, 0, NICE); /* this thread's alone */
     while (wait_for_items(h, at_once, &items)) {
+        look_around(h, &items);
         write_items(h, items);
         history_items_free(items);
         if (clock_ms() >= h->tell_ms)

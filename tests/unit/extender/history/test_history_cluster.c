@@ -102,6 +102,41 @@ Test(history_cluster, what_was_so_before_the_list_is_not_told)
     expect_events("ns/a n1 ns/ring Ended 3: it was deleted\n");
 }
 
+static void tell(const char *pod, enum history_reason reason)
+{
+    history_post(history, &(struct history_event){.kind = HISTORY_POD,
+                                                  .reason = reason,
+                                                  .object = pod,
+                                                  .pair = -1});
+}
+
+Test(history_cluster, what_happened_while_nobody_looked_is_told_once)
+{
+    tell("ns/started", HISTORY_BOUND);
+    tell("ns/failed", HISTORY_BOUND);
+    tell("ns/failed", HISTORY_STARTED);
+    tell("ns/same", HISTORY_BOUND);
+    tell("ns/same", HISTORY_STARTED);
+    history_settle(history); /* an earlier run has told it */
+    for (int i = 0; i < 2; i++) { /* the second start tells nothing */
+        put("started", POD_RUNNING, true, NULL);
+        put("failed", POD_FAILED, false, "Error");
+        put("same", POD_RUNNING, true, NULL);
+        put("unknown", POD_RUNNING, true, NULL);
+        listener.listed(listener.ctx);
+        expect_events("ns/started   Bound -1: \n"
+                      "ns/failed   Bound -1: \n"
+                      "ns/failed   Started -1: \n"
+                      "ns/same   Bound -1: \n"
+                      "ns/same   Started -1: \n"
+                      "ns/started n1 ns/ring Started 3: \n"
+                      "ns/failed n1 ns/ring Failed 3: Error\n");
+        history_cluster_destroy(cluster);
+        cluster = history_cluster_create(history);
+        listener = history_cluster_listener(cluster);
+    }
+}
+
 Test(history_cluster, a_life_is_told_step_by_step)
 {
     listener.listed(listener.ctx);
