@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The history of an extender in a cluster: binds, refusals that are told in
 Events, pods that run and end, and a replica that starts over."""
+import fleet
 import jobs
 import pool
 from check import Checks
@@ -58,18 +59,22 @@ def lives(t, c, past):
 
 def starts_over(t, c, lab, past):
     with t.check("a replica that starts over tells nothing twice"):
-        for p in jobs.pairs("kept", 1):
+        names = "kept", "kept-xpu", "over", "over-xpu"
+        for p in jobs.pairs("kept", 1) + jobs.pairs("over", 1):
             c.api.create("pods", p)
-        wait_bound(c.api, ["kept", "kept-xpu"])
-        for name in "kept", "kept-xpu":
+        wait_bound(c.api, names)
+        for name in names:
             past.wait(name, "Bound", "Started")
         before = past.events()
         extender, = lab.extenders
         extender.kill()
+        fleet.Kubelet(c.api).phase(c.api.get("pods", "default", "over"),
+                                   "Failed")
         extender.start()
         again = Past(lab)
         c.api.delete("pods", "default", "kept")
         again.wait("kept", "Bound", "Started", "Ended", "Released")
+        again.wait("over", "Bound", "Started", "Failed", "Released")
         events = again.events()
         news = events[len(before):]
         assert not [e for e in news if e["reason"] in ("Bound", "Started")
