@@ -117,7 +117,7 @@ Test(history_cluster, what_happened_while_nobody_looked_is_told_once)
     tell("ns/failed", HISTORY_STARTED);
     tell("ns/same", HISTORY_BOUND);
     tell("ns/same", HISTORY_STARTED);
-    history_settle(history); /* an earlier run has told it */
+    history_settle(history);      /* an earlier run has told it */
     for (int i = 0; i < 2; i++) { /* the second start tells nothing */
         put("started", POD_RUNNING, true, NULL);
         put("failed", POD_FAILED, false, "Error");
