@@ -23,7 +23,7 @@ begun = []  # processes
 
 def is_open(kind):
     """How many streams of this kind are."""
-    token = open(os.environ["BIGA_TOKEN_FILE"], encoding="ascii").read()
+    token = open(os.environ["METRICS_TOKEN_FILE"], encoding="ascii").read()
     ask = urllib.request.Request(
         os.environ["BIGA_SERVER"] + "/metrics",
         headers={"Authorization": "Bearer " + token.strip()})
@@ -100,23 +100,22 @@ def echo(listener):
                          daemon=True).start()
 
 
-def connect(biga, pod, port, **more):
-    p = run(biga, "port-forward", pod, f":{port}", **more)
+def connect(biga, pod, port):
+    p = run(biga, "port-forward", pod, f":{port}")
     host, here = p.stdout.readline().split()[0].decode().split(":")
-    return lambda: socket.create_connection((host, int(here)), HANGS), p
+    return lambda: socket.create_connection((host, int(here)), HANGS)
 
 
 def connections(biga):
     listener = socket.create_server(("127.0.0.1", 0), backlog=MANY)
     port = listener.getsockname()[1]
     threading.Thread(target=echo, args=(listener,), daemon=True).start()
-    dial, _ = connect(biga, OURS, port)
+    dial = connect(biga, OURS, port)
     all_of_them, before = begin("portforward", lambda i: dial())
-    dial, other = connect(biga, THEIRS, port, stderr=subprocess.PIPE)
-    with dial() as s:
-        assert s.recv(1) == b""
-    said = other.stderr.readline()
-    assert b'would need ",portforward:team-b"' in said, said
+    other = run(biga, "port-forward", THEIRS, f":{port}",
+                stderr=subprocess.PIPE)
+    said = other.communicate(timeout=HANGS)[1]
+    assert other.returncode == 1 and b"team-a alone" in said, said
     for i, s in enumerate(all_of_them):
         threading.Thread(target=s.sendall, args=(text_of(i),)).start()
     for i, s in enumerate(all_of_them):

@@ -9,7 +9,7 @@ set -u
 . "$(dirname "$0")/../lib/streams.sh"
 
 many() { # WHAT
-    BIGA_TOKEN_FILE=$dir/team HANGS=$HANGS timeout $((2 * HANGS)) \
+    BIGA_TOKEN_FILE=$dir/team METRICS_TOKEN_FILE=$dir/token HANGS=$HANGS timeout $((2 * HANGS)) \
         python3 -B "$(dirname "$0")/streams_many.py" "$BUILD/biga" "$1" \
         >"$dir/many.log" 2>&1
 }
