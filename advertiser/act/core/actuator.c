@@ -150,11 +150,13 @@ void actuator_destroy(struct actuator *a)
 {
     if (!a)
         return;
-    flasher_destroy(steal(&a->flasher)); /* its threads use all the others */
+    if (a->flasher)
+        flasher_stop(a->flasher); /* its threads use all the others */
     if (!threads_end(a)) { /* what they use stays, until the process ends */
         log_event(LOG_WARN, "act-call-abandoned", NULL);
         return;
     }
+    flasher_destroy(a->flasher);
     act_lock(a);
     while (a->n_entries > 0)
         pod_entry_drop(a, a->entries[a->n_entries - 1]);

@@ -208,6 +208,8 @@ int flasher_begin(struct flasher *f, const struct flash_ask *ask,
         return e;
     join_ended(f, ask->card);
     hold_lock(&f->lock);
+    if (f->stopping)
+        return error_set(err, EBUSY, "%s: this process ends", ask->card);
     struct card *c = strlen(ask->card) <= TOPO_ID_MAX ? add_locked(f, ask->card)
                                                       : NULL;
     if (!c)
@@ -308,16 +310,34 @@ int flasher_create(const struct flasher_config *config,
     return 0;
 }
 
+/* The thread of a card that is still to be waited for, no more then. */
+static bool take_thread(struct flasher *f, size_t i, pthread_t *ret_thread)
+{
+    hold_lock(&f->lock);
+    f->stopping = true;
+    bool joins = i < f->n && f->cards[i]->joins;
+    if (joins) {
+        *ret_thread = f->cards[i]->thread;
+        f->cards[i]->joins = false;
+    }
+    return joins;
+}
+
+void flasher_stop(struct flasher *f)
+{
+    for (size_t i = 0; i < CARDS_MAX; i++) {
+        pthread_t thread;
+        if (take_thread(f, i, &thread))
+            (void)pthread_join(thread, NULL);
+    }
+}
+
 void flasher_destroy(struct flasher *f)
 {
     if (!f)
         return;
-    (void)pthread_mutex_lock(&f->lock);
-    f->stopping = true;
-    (void)pthread_mutex_unlock(&f->lock);
+    flasher_stop(f);
     for (size_t i = 0; i < f->n; i++) {
-        if (f->cards[i]->joins)
-            (void)pthread_join(f->cards[i]->thread, NULL);
         texts_free(f->cards[i]);
         free(f->cards[i]);
     }

@@ -40,7 +40,10 @@ struct flasher;
  * since, are among its cards.  `config` and its texts are borrowed. */
 int flasher_create(const struct flasher_config *config,
                    struct flasher **ret_flasher, struct error *err);
-/* Hooks go on by themselves.  NULL allowed. */
+/* Its threads have ended, and none begins any more; it can be looked at still.
+ * Hooks go on by themselves. */
+void flasher_stop(struct flasher *f);
+/* NULL allowed. */
 void flasher_destroy(struct flasher *f);
 DEFINE_CLEANUP(flasher, struct flasher *, flasher_destroy)
 
