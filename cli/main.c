@@ -103,8 +103,7 @@ static int dispatch(struct cli *c, int argc, char **argv)
         return cli_usage("usage: biga %s%s%s", v->name, *v->args ? " " : "",
                          v->args);
     if (v->named != NAMED_NONE && argc > 0)
-        rc = cli_qualify(c, v->name,
-                         &argv[v->named == NAMED_FIRST ? 0 : argc - 1]);
+        rc = cli_qualify(c, v->name, &argv[0]);
     if (rc)
         return rc;
     c->kind = verb_about(v->name)->kind;

@@ -71,7 +71,7 @@ const struct verb verbs[] = {
     {"delete", "[KIND] NAME",
      "end and delete an applied pod or job; KIND: configmap or secret", 1, 2,
      verb_delete, VERB_ASK VERB_FORM " namespace grace wait timeout",
-     NAMED_LAST},
+     NAMED_NONE},
     {"wait", "KIND[/NAME]…",
      "until pods or jobs are placed, running, ready, done or deleted", 1,
      VERB_ARGS_MAX, verb_wait, VERB_ASK " namespace selector for timeout",

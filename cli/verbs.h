@@ -7,7 +7,7 @@
 #include "lib/io/conf.h"
 
 /* Which argument is the name of something in a namespace. */
-enum verb_named { NAMED_NONE, NAMED_FIRST, NAMED_LAST };
+enum verb_named { NAMED_NONE, NAMED_FIRST };
 
 struct verb {
     const char *name;

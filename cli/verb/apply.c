@@ -137,32 +137,33 @@ int verb_delete(struct cli *c, int argc, char **argv)
                  {"configmap", "configmaps"},
                  {"secret", "secrets"},
                  {"job", NULL}};
-    cleanup_str struct str key = STR_INIT(1024);
     static const char job[] = "job/";
-    const char *kind = argc > 1 ? argv[0] : "pod", *name = argv[argc - 1];
-    if (argc == 1 && strncmp(name, job, sizeof job - 1) == 0) {
+    const char *kind = argc > 1 ? argv[0] : "pod";
+    char **name = &argv[argc - 1];
+    if (argc == 1 && strncmp(*name, job, sizeof job - 1) == 0) {
         kind = "job";
-        name += sizeof job - 1;
+        *name += sizeof job - 1;
     }
     if (c->set.grace >= 0 &&
         (strcmp(kind, "configmap") == 0 || strcmp(kind, "secret") == 0))
         return cli_usage("delete: --grace is for pods, not a %s", kind);
     if (*c->set.timeout && !c->set.wait)
         return cli_usage("delete: --timeout needs --wait");
-    if (wait_check(c, "delete"))
+    if (wait_check(c, "delete") || cli_qualify(c, "delete", name))
         return CLI_USAGE;
-    cli_pod_key(name, &key);
-    char *slash = strchr(key.data, '/');
-    *slash = '\0';
+    const char *slash = strchr(*name, '/');
+    cleanup_free char *namespace = xstrndup(*name, (size_t)(slash - *name));
+    if (!*namespace || !slash[1]) /* pods without a job are of job "" */
+        return cli_usage("delete: \"%s\": must be [NAMESPACE/]NAME", *name);
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         const char *what = kinds[i].what;
         if (strcmp(kinds[i].kind, kind) != 0)
             continue;
-        int rc = what ? delete_one(c, what, key.data, slash + 1)
-                      : delete_job(c, key.data, slash + 1);
+        int rc = what ? delete_one(c, what, namespace, slash + 1)
+                      : delete_job(c, namespace, slash + 1);
         bool goes = !what || strcmp(what, "pods") == 0; /* others are gone */
         return rc == 0 && c->set.wait && goes
-                   ? wait_gone(c, !what, key.data, slash + 1)
+                   ? wait_gone(c, !what, namespace, slash + 1)
                    : rc;
     }
     static const char *const words[] = {"pod", "job", "configmap", "secret",
