@@ -34,8 +34,12 @@ check "and its processes" 0 "\| # [0-9]+ S .* sleep 4321 $" cat "$work/hung"
 check "after it could clean up" 0 "\| it is cleaned up$" cat "$work/hung"
 check "the reason is how far it came" 0 "^    ok - it begins$" why "$work/hung"
 check "and where it is" 0 "^    # [0-9]+ S .* sleep 4321 $" why "$work/hung"
-gone() {
-    ! grep -lsz '^4321$' /proc/[0-9]*/cmdline && echo none
+gone() { # soon: it was told to end, and dies when it gets a processor
+    for _ in $(seq $((HANGS * 10))); do
+        grep -lsz '^4321$' /proc/[0-9]*/cmdline || { echo none && return; }
+        sleep 0.1
+    done
+    return 1
 }
 check "nothing of it is left" 0 "^none$" gone
 
