@@ -9,8 +9,10 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "lib"))
+sys.path[:0] = [os.path.join(os.path.dirname(HERE), folder)
+                for folder in ("lib", "kube")]
 import documents  # noqa: E402
+from proc import free_port  # noqa: E402
 
 BUILD = os.path.abspath(os.environ.get("BUILD", "build"))
 
@@ -49,11 +51,17 @@ def run_blocks(tap, path, own, by):
         tap.ok(run(by, folder), f"{path}: {len(own)} blocks of commands run")
 
 
+def ports():
+    """Options for a demo: others take the usual ones, and let go of them."""
+    return [f"--{name}-listen=127.0.0.1:{free_port()}"
+            for name in ("read", "scheduler", "publish")]
+
+
 def drawings():
     """What docs/ has that scripts/pictures draws otherwise: texts."""
     with tempfile.TemporaryDirectory() as folder:
-        said = run(["env", "BIGA_BUILD=" + BUILD, "scripts/pictures", folder],
-                   documents.ROOT)
+        said = run(["env", "BIGA_BUILD=" + BUILD, "scripts/pictures", folder]
+                   + ports(), documents.ROOT)
         if said or not os.listdir(folder):
             return said or ["nothing is drawn"]
         docs, drawn = os.path.join(documents.ROOT, "docs"), os.listdir(folder)
@@ -82,8 +90,8 @@ def main():
     for path, own in documents.told("here"):
         run_blocks(tap, path, own, ["bash", "commands"])
     for path, own in documents.told("demo"):
-        run_blocks(tap, path, own,
-                   ["biga", "demo", "--once", "--then", "bash commands"])
+        run_blocks(tap, path, own, ["biga", "demo", "--once"] + ports()
+                   + ["--then", "bash commands"])
 
 
 main()
