@@ -37,19 +37,24 @@ static void until_looked(size_t card)
         (void)actuator_wait(r.a, UINT64_MAX - 1, 1);
 }
 
-static void begin(void)
+static void look(int64_t old_ms)
 {
     const struct usage_config config = {
-        .look_ms = 1, .after_ms = 1, .old_ms = 1, .changed = on_changed};
+        .look_ms = 1, .after_ms = 1, .old_ms = old_ms, .changed = on_changed};
     struct error err;
+    cr_assert_eq(usage_start(r.a, &config, &usage, &err), 0, "%s", err.text);
+    until_looked(0);
+}
+
+static void begin(void)
+{
     cr_assert_eq(sem_init(&told, 0, 0), 0);
     actrig_init(&r, 2);
     use(0, 10, 0, 100);
     actrig_open(&r);
     cr_assert_eq(actrig_want(&r, "x", "card-0"), 0);
     cr_assert(actrig_reach(&r, "x", ACT_RUNNING));
-    cr_assert_eq(usage_start(r.a, &config, &usage, &err), 0, "%s", err.text);
-    until_looked(0);
+    look(0);
 }
 
 static void end(void)
@@ -107,9 +112,11 @@ Test(act_usage, of_a_card_that_hangs_keeps_nobody_waiting)
 Test(act_usage, of_a_card_that_does_not_answer_is_not_known)
 {
     struct usage_now now;
+    usage_stop(usage);
+    look(1); /* also when it only was slow to answer */
+    uint64_t before = usage_version(usage);
     use(0, 20, 15, 300);
     until_used("x", 1500, 300);
-    uint64_t before = usage_version(usage);
     cardserver_freeze(r.cards[0], true);
     while (usage_find(usage, "card-0", "x", &now) ||
            usage_find(usage, "card-0", NULL, &now))
