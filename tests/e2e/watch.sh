@@ -117,7 +117,7 @@ watch top top nodes -w
 until_true shown top "^host[0-9]+ +-/0/" 1
 node=$(awk '/^host/ { print $1 }' "$dir/top.log")
 uses() { # MILLICORES: no change tells of it
-    curl -s -m 9 -H 'Content-Type: application/json' -d '{"pods":[],"places":[{
+    curl -s -m "$HANGS" -H 'Content-Type: application/json' -d '{"pods":[],"places":[{
         "name":"host","health":"ready",
         "usage":{"cpuMillicores":'"$1"',"memoryMib":512}}]}' \
         "http://127.0.0.1:$(port publish)/v1/nodes/$node/status" >"$dir/told.log"
