@@ -44,7 +44,7 @@ call() {
 relays() { # N: so many streams are open
     curl -s -m "$HANGS" --cacert "$pki/ca.crt" -H "Authorization: Bearer $admin" \
         "$read/metrics" >"$dir/metrics"
-    [ "$(sed -n 's/^biga_streams{.*} //p' "$dir/metrics" | paste -sd+ | bc)" = "$1" ]
+    [ "$(awk '/^biga_streams[{]/ { n += $NF } END { print n }' "$dir/metrics")" = "$1" ]
 }
 # as its biga-advertiser would: a node that runs pods, and may be silent for long
 advertise() {
