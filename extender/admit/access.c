@@ -413,15 +413,19 @@ static char *judged_path(const struct httpd_request *rq)
                   {"/ui/jobs/", "/v1/history/job/"},
                   {"/ui/pods/", "/v1/history/pod/"}};
     const char *path = httpd_path(rq), *at = httpd_query(rq, "at");
-    bool past = is_page(path) && at && *at;
+    const char *page = httpd_route_path(rq); /* a path may have escapes */
+    bool past = is_page(page) && at && *at;
     for (size_t i = 0; past && i < ARRAY_LEN(things); i++) {
         size_t size = strlen(things[i].page);
-        if (strncmp(path, things[i].page, size) == 0)
-            return xasprintf("%s%s", things[i].past, path + size);
+        if (strncmp(page, things[i].page, size) != 0)
+            continue;
+        const char *name = strchr(strchr(path + 1, '/') + 1, '/') + 1;
+        return xasprintf("%s%s", things[i].past, name);
     }
-    if (past && strcmp(path, "/ui/pending") == 0)
+    if (past &&
+        (strcmp(page, "/ui/pending") == 0 || strcmp(page, "/ui/events") == 0))
         return xstrdup("/v1/events");
-    if (past && strcmp(path, "/ui/events") != 0)
+    if (past)
         return xstrdup("/v1/topology");
     return strncmp(path, "/ui/", 4) == 0 ? xasprintf("/v1/%s", path + 4)
                                          : xstrdup(path);

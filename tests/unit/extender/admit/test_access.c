@@ -517,6 +517,14 @@ Test(access, pages_of_the_past_need_the_right_to_the_past)
         {"/ui/pending?at=x", 403},
         {"/", 200},
     };
+    static const struct {
+        const char *path, *right;
+    } escaped[] = {
+        {"/ui/%65vents?at=x", "may not get /v1/events"},
+        {"/%75i/%70ending?at=x", "may not get /v1/events"},
+        {"/ui/%6eodes/n?at=x", "may not get /v1/history/node/n"},
+        {"/%75i/cards/n/c?at=x", "may not get /v1/history/card/n/c"},
+    };
     struct place p;
     struct api api;
     struct raw_reply reply = {0};
@@ -525,6 +533,11 @@ Test(access, pages_of_the_past_need_the_right_to_the_past)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         cr_expect_eq(read_as(&p, "GET", cases[i].path, TOKEN_A, &reply),
                      cases[i].status, "%s", cases[i].path);
+    for (size_t i = 0; i < ARRAY_LEN(escaped); i++) {
+        cr_expect_eq(read_as(&p, "GET", escaped[i].path, TOKEN_A, &reply), 403);
+        cr_expect(strstr(reply.body.data, escaped[i].right), "%s: %s",
+                  escaped[i].path, reply.body.data);
+    }
     raw_reply_fini(&reply);
     place_fini(&p);
     httpd_stop(api.httpd);
