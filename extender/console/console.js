@@ -185,16 +185,21 @@ if (time) {
         moment.value = 0;
         goTo(null);
     });
-    // what is followed from a page of the past is of the past, too
+    // what is followed from a page of the past is of the past, too; links of
+    // the bar stay, and lead to now again
     document.addEventListener("click", (event) => {
         const link = event.target.closest("a");
-        if (!then || !link || link.origin !== location.origin ||
+        if (!link || link.origin !== location.origin ||
+            !(then || link.closest("header")) ||
             !/^\/(ui\/((nodes|leaves|cards|jobs|pods)\/.+|nodes|jobs|pending|events))?$/
                 .test(link.pathname) ||
             (main.contains(link) && link.pathname === location.pathname))
             return;
         const url = new URL(link.href);
-        url.searchParams.set("at", time.elements.at.value);
+        if (then)
+            url.searchParams.set("at", time.elements.at.value);
+        else
+            url.searchParams.delete("at");
         link.href = url;
     }, true);
 }

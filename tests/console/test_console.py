@@ -313,6 +313,13 @@ def test_past(t, fleet, browser):
             status, page = fleet.call("read", "GET", path)
             assert status == 200 and text in page, (path, page)
         assert "lab/stuck" not in fleet.call("read", "GET", "/ui/pending")[1]
+
+    def jobs():
+        """Where the link of the bar leads that is not followed."""
+        return browser.run(
+            "const a = [...document.querySelectorAll('nav a')].find((x) => "
+            "x.innerText === 'Jobs'); addEventListener('click', (e) => "
+            "e.preventDefault(), {once: true}); a.click(); return a.href")
     with t.check("their slider leads there, and links stay there"):
         go(browser, fleet, f"/ui/nodes?limit=20&at={at}")
         browser.run("scrollTo(0, document.body.scrollHeight)")
@@ -320,9 +327,11 @@ def test_past(t, fleet, browser):
         browser.follow("nav a[href='/ui/pending']")
         assert "lab/stuck" in browser.run(
             "return document.querySelector('tbody a').href")
+        assert "/ui/jobs?at=" in jobs(), jobs()
         browser.click("#now")
         wait_for("now", lambda: not browser.run(
             "return document.querySelector('main .then')"))
+        assert jobs().endswith("/ui/jobs"), jobs()
         assert "stuck" not in browser.text(), browser.text()
         browser.run("const m = document.getElementById('moment');"
                     "m.value = -1; m.dispatchEvent(new Event('input'))")
