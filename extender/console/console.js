@@ -28,8 +28,7 @@ function busy() {
 
 // `fresh`: the same page, whose list stays where it was scrolled to.
 function show(html, fresh) {
-    const at = main.contains(document.activeElement) &&
-        document.activeElement.getAttribute("href");
+    const focused = focusOf(main);
     const log = main.querySelector("pre.log");
     const page = new DOMParser().parseFromString(html, "text/html");
     main.replaceChildren(...page.body.childNodes);
@@ -39,7 +38,7 @@ function show(html, fresh) {
     if (log)
         main.querySelector("p.log")?.replaceWith(log);
     prepare();
-    const link = at && main.querySelector(`a[href="${CSS.escape(at)}"]`);
+    const link = focused(main);
     link?.focus({ preventScroll: true });
     if (link?.matches(".map a.cell"))
         rove(cells(), link);

@@ -5,6 +5,21 @@
 const NEAR = "700px 0px";
 let list = null; // the one that is shown, when it has more than a page
 
+// What finds the link that has the focus in what takes the place of `root`: of
+// those that lead to the same, as rows to one leaf, the one that stands there.
+function focusOf(root) {
+    const link = root.contains(document.activeElement)
+        ? document.activeElement : null;
+    const href = link?.getAttribute("href");
+    const same = (where) => href
+        ? [...where.querySelectorAll(`a[href="${CSS.escape(href)}"]`)] : [];
+    const at = same(root).indexOf(link);
+    return (where) => {
+        const found = same(where);
+        return found[at] ?? found[0];
+    };
+}
+
 function listRoom(page) {
     const body = document.createElement("tbody");
     const cell = body.insertRow().insertCell();
@@ -96,13 +111,10 @@ async function listFetch(page) {
     page.tag = answer.headers.get("ETag") ?? "";
     if (!table)
         return false;
-    const at = page.body.contains(document.activeElement) &&
-        document.activeElement.getAttribute("href");
+    const focused = focusOf(page.body);
     page.here = true;
     listPut(page, document.adoptNode(table.tBodies[0]));
-    if (at)
-        page.body.querySelector(`a[href="${CSS.escape(at)}"]`)?.focus(
-            { preventScroll: true });
+    focused(page.body)?.focus({ preventScroll: true });
     if (list.numbered)
         listResize(Number(table.ariaRowCount));
     else

@@ -215,6 +215,14 @@ def test_lists(t, fleet, browser):
         assert browser.run("return document.activeElement.innerText") == name
         browser.press("Home")
         at(2)
+    with t.check("the focus stays in its row, on links that others have, too"):
+        go(browser, fleet, "/ui/nodes?limit=20")
+        row = browser.run_async(
+            "const done = arguments[0]; document.querySelectorAll("
+            "\"tbody a[href='/ui/leaves/leaf1']\")[4].focus();"
+            "list.pages[0].tag = ''; listLoad(list.pages[0]).then(() => done("
+            "document.activeElement.closest('tr')?.ariaRowIndex))")
+        assert row == "6", row
     with t.check("a page of a list leads to those beside it"):
         go(browser, fleet, "/ui/nodes?page=3&limit=20")
         wait_for("its rows", lambda: browser.run(
