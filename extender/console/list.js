@@ -95,6 +95,15 @@ function listGoOn(page, next) {
     listAdd(url, null);
 }
 
+// The first page of such a list is the same when it is fetched again, whatever
+// came before it meanwhile: else what moved on would be on no page.
+function listStay(page) {
+    const times = [...page.body.querySelectorAll("time")]
+        .map((x) => x.dateTime).sort();
+    if (times.length)
+        page.url.searchParams.set("until", times.at(-1));
+}
+
 async function listFetch(page) {
     const mine = list;
     const answer = await fetch(page.url,
@@ -212,10 +221,12 @@ function listBegin() {
     const n = numbered ? Number(table.ariaRowCount) - 1 : limit;
     for (let i = 1; i <= Math.max(1, Math.ceil(n / limit)); i++)
         listAdd(listUrl(i), i === shown && body.rows.length ? body : null);
-    if (numbered)
+    if (numbered) {
         list.n = n;
-    else
+    } else {
+        listStay(list.pages[0]);
         listGoOn(list.pages[0], more.querySelector("a[rel=next]"));
+    }
     more.remove();
     if (shown > 1 && scrollY === 0)
         list.pages[shown - 1]?.body.scrollIntoView();

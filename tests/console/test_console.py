@@ -248,6 +248,19 @@ def test_lists(t, fleet, browser):
             "return document.querySelector('tr[aria-rowindex=\"2\"]')"))
         browser.press("Home")
         at(2)
+    with t.check("events that come meanwhile leave none out"):
+        first = "list.pages[0].body.rows[0].textContent"
+        go(browser, fleet, "/ui/events?limit=10")
+        was = browser.run(f"scrollTo(0, 200); return {first}")
+        wait_for("the first dropped", lambda: browser.run(
+            "scrollBy(0, 200); return !list.pages[0].here"))
+        assert fleet.place(pod("one-more", namespace="ml", gpus=0))
+        wait_for("its event", lambda: "one-more" in json.dumps(fleet.call(
+            "read", "GET", "/v1/events?namespace=ml&order=desc&limit=20")))
+        now = browser.run_async(
+            "const done = arguments[0]; listLoad(list.pages[0]).then(() => "
+            f"done({first}))")
+        assert now == was, (was, now)
 
 
 def test_time(t, fleet, browser):
