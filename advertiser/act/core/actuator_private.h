@@ -28,13 +28,13 @@ int call_find(struct actuator *a, const char *namespace, const char *name,
               const char *container, struct call_target *ret_target,
               struct error *err) EXCLUDES(act_state);
 /* The same; -ENOENT, too, when the container does not run. */
-/* It is not the pod of that uid (NULL: any) which was meant, but its namesake. */
-bool call_is_other(const struct call_target *t, const char *uid);
-#define CALL_OTHER "pod %s/%s: that of uid %s is not here any more"
 int call_find_running(struct actuator *a, const char *namespace,
                       const char *name, const char *container,
                       struct call_target *ret_target, struct error *err)
     EXCLUDES(act_state);
+/* It is not the pod of that uid (NULL: any) which was meant, but its namesake. */
+bool call_is_other(const struct call_target *t, const char *uid);
+#define CALL_OTHER "pod %s/%s: that of uid %s is not here any more"
 
 /* As actuator_drain(), with `saving` locked, of a place that is known. */
 int drain_write(struct actuator *a, const char *place, bool drained,
