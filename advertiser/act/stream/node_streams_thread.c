@@ -162,7 +162,7 @@ static void say_last(struct node_streams *s)
     struct node_stream *list[STREAMS_MAX + STREAMS_SPARE];
     size_t n = take_list(s, list);
     for (size_t i = 0; i < n; i++) {
-        if (list[i]->over || list[i]->stage != NODE_PUMP)
+        if (list[i]->over || list[i]->stage < NODE_PUMP)
             continue;
         node_stream_cut(list[i], "biga-advertiser is stopping");
         (void)node_stream_turn(s, list[i]); /* it goes now, one way or other */
