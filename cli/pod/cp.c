@@ -156,7 +156,8 @@ static int is_directory(struct cli *c, const struct end *to, bool *ret_is)
         .argv = argv, .in = -1, .out = STDOUT_FILENO};
     int rc = far_command_run(c, to->pod, &command);
     *ret_is = rc == 0;
-    return rc > 1 ? rc : 0; /* 1: it is none */
+    /* 1: it is none, where somebody could be asked */
+    return rc > 1 || c->status != 101 ? rc : 0;
 }
 
 /* "s|^name|own|" for tar, of names as they are, and of those that hard links

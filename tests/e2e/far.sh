@@ -82,6 +82,8 @@ same "is the same there" cmp "$work/data" "$work/there/data"
 same "to a pod under another name" "$biga" cp "$work/data" "p-0:$work/there/x.y|z"
 same "has it" cmp "$work/data" "$work/there/x.y|z"
 check "a file that is not there" 2 "nothing" "$biga" cp "p-0:$work/nothing" "$work/here"
+timeout "$HANGS" "$biga" cp "$work/data" "away:$work/there" >"$work/said" 2>&1
+check "a node that is away is not asked twice" 0 "^1$" wc -l <"$work/said"
 check "none of both in a pod" 2 "must be in a pod" "$biga" cp a b
 check "nothing is left behind" 2 "cannot access" ls -d "$work"/here/.biga-cp-*
 
