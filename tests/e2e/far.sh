@@ -1,6 +1,6 @@
 #!/bin/bash
-# biga logs, exec, attach, cp and port-forward, against a stand-in for the
-# extender that runs here what is to be run in a pod.
+# biga logs, exec, cp and port-forward, against a stand-in for the extender that
+# runs here what is to be run in a pod.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=$(cd "${BUILD:-build}" && pwd)

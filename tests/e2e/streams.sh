@@ -74,6 +74,20 @@ forward() {
 like 'BEGIN CERTIFICATE' "$(forward)"
 ok $? "a port"
 
+# --- by the biga command: streams_many.sh has the rest ------------------------------
+
+echo "$team" >"$dir/team"
+far() { BIGA_TOKEN_FILE=$dir/team timeout "$HANGS" "$BUILD/biga" "$@"; }
+is "$(far attach -i team-a/one <<<hello)" hello
+ok $? "biga attach"
+far cp "$dir/data" "team-a/one:$dir/there" &&
+    far cp "team-a/one:$dir/there" "$dir/again" && cmp "$dir/data" "$dir/again"
+ok $? "biga cp, to a pod and back"
+is "$(far logs team-a/one -c c -p --tail 1 --since 5m --timestamps)" 'line 0 of one'
+ok $? "biga logs, with all that it may ask"
+is "$(far logs -n team-a -l biga.dev/role=xpu --tail 1)" '[one] line 0 of one'
+ok $? "biga logs of chosen pods"
+
 # --- what goes wrong ----------------------------------------------------------------
 
 like 'no container.*missing' "$(call "$team" 'team-a/one/log?container=missing')" &&

@@ -1,7 +1,7 @@
 """A stand-in for a node's part of streams (docs/streams.md): it asks an
 extender which are wanted, comes for them, and serves them on this machine:
-exec runs the command here, port-forward connects to 127.0.0.1, attach echoes,
-and a log has as many lines as were asked for.
+exec runs the command here, port-forward connects to 127.0.0.1, attach echoes
+until its input ends, and a log has as many lines as were asked for.
 
     streamnode.py --publish URL --node NAME [--ca F --cert F --key F]
 
@@ -143,7 +143,11 @@ def run(stream, order):
         p.stdin.close()
     for t in outs:
         t.join()
-    code = p.wait()
+    end(stream, p.wait())
+
+
+def end(stream, code):
+    """How a command has ended."""
     status = {"metadata": {}, "status": "Success"}
     if code:
         cause = {"reason": "ExitCode", "message": str(code)}
@@ -157,7 +161,11 @@ def run(stream, order):
 def attach(stream, order):
     stream.line(200)
     while message := stream.message():
-        stream.frame(STDOUT, message[1])
+        channel, data = message
+        if channel == CLOSE:
+            end(stream, 0)
+            return
+        stream.frame(STDOUT, data)
 
 
 def log(stream, order):
