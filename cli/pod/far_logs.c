@@ -200,12 +200,11 @@ static int pods_of_selector(struct cli *c, struct pods *p)
     str_add(&path, "/v1/pods?limit=100000");
     cli_add_query(&path, "namespace", cli_namespace(c));
     int rc = cli_get(c, str_text(&path), &json);
-    cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "items");
     if (rc == 0)
-        rc = listing_choose(c, list);
+        rc = listing_choose_items(c, json);
     if (rc)
         return rc;
-    cJSON_ArrayForEach(pod, list)
+    cJSON_ArrayForEach(pod, json_list(json, "items"))
         pods_add(p, json_text(pod, "namespace"), json_text(pod, "name"));
     return 0;
 }

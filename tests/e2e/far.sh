@@ -36,6 +36,7 @@ check "of chosen pods" 0 '^\[p-1\] one$' "$biga" logs -l app=p-1
 check "… whatever BIGA_JSON is for other commands" 0 '^\[p-1\] one$' \
     env BIGA_JSON=true "$biga" logs -l app=p-1
 check "of none that is chosen" 1 "no pod is meant" "$biga" logs -l app=other
+check "of a server that lists none" 1 "has no list" "$biga" logs -n other -l app=p-1
 check "of no pod" 2 "which pods" "$biga" logs
 check "a node that is away" 1 "is away since" "$biga" logs away
 timeout "$HANGS" "$biga" logs -f job/ring >"$work/followed"

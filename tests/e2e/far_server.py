@@ -118,6 +118,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                          "pairList": [{"members": [
                              {"role": "host", "name": "p-0"},
                              {"role": "xpu", "name": "p-0-xpu"}]}]})
+        elif parts == ["pods"] and query.get("namespace") == ["other"]:
+            self.answer({})  # as other servers may
         elif parts == ["pods"]:
             self.answer({"items": [
                 {"namespace": "default", "name": n, "labels": {"app": n}}
