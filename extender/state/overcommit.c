@@ -143,6 +143,7 @@ enum overfull overcommit_find(const struct node *node,
                               const struct allocation *a, struct str *text)
 {
     cleanup_str struct str ignored = STR_INIT(STR_MAX_DEFAULT);
+    node = node_whole(node);
     if (!text)
         text = &ignored;
     if (!node->topo)

@@ -103,6 +103,7 @@ void node_unref(struct node *n)
     topo_unref(n->topo);
     card_bars_unref(n->bars);
     liveness_unref(n->liveness);
+    node_unref(n->whole);
     free(n->name);
     free(n);
 }
@@ -155,6 +156,7 @@ void node_set_shape(struct node *n, const struct shape *shape)
 void node_usage(const struct node *n, const struct policy *policy,
                 struct usage *ret_usage)
 {
+    n = node_whole(n); /* shares are of services by their names */
     *ret_usage = (struct usage){
         .topo = n->topo,
         .shape = n->shape,

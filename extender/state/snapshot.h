@@ -71,7 +71,13 @@ struct node {
     struct claim_rest *rests;  /* those of them that are foreign */
     size_t n_rests;
     struct liveness *liveness;
+    struct node *whole; /* it is as somebody sees it: of that; NULL: it is */
 };
+/* What that was made of, or itself; its allocations are in the same order. */
+static inline const struct node *node_whole(const struct node *n)
+{
+    return n->whole ? n->whole : n;
+}
 
 struct node_page {
     atomic_uint refs;
@@ -136,8 +142,8 @@ struct host_room *snapshot_rooms_left(const struct snapshot *s);
 void room_take(struct host_room *room, const struct allocation *a);
 void room_give(struct host_room *room, const struct allocation *a);
 
-/* A node (with a topo) and who is on it, to be counted (usage.h); borrowed
- * from both. */
+/* A node (with a topo) and all who are on it, also those whom somebody does not
+ * see, to be counted (usage.h); borrowed from both. */
 struct usage;
 void node_usage(const struct node *n, const struct policy *policy,
                 struct usage *ret_usage);

@@ -98,6 +98,7 @@ static struct node *scoped_node(struct node *n, const struct scope *scope)
     if (sees_node(scope, n))
         return node_ref(n);
     struct node *seen = node_derive(n);
+    seen->whole = node_ref(n);
     hide_allocations(seen, scope);
     if (seen->claims)
         hide_claims(seen, scope);

@@ -284,17 +284,19 @@ static void add_room(struct str *out, const struct host_room *room)
         jwrite_end_object(out);
 }
 
+/* Whoever is not seen counts, too, and by its own name. */
 static void add_overfull(struct str *out, const struct node *node,
                          const struct policy *policy)
 {
+    const struct node *whole = node_whole(node);
     jwrite_array(out, "overfull");
     for (size_t i = 0; i < node->n_allocations; i++) {
-        const struct allocation *a = node->allocations[i];
+        const struct allocation *a = whole->allocations[i];
         cleanup_str struct str text = STR_INIT(STR_MAX_DEFAULT);
         if (a->held ||
-            overcommit_find(node, policy, a, &text) == OVERCOMMIT_NOT)
+            overcommit_find(whole, policy, a, &text) == OVERCOMMIT_NOT)
             continue;
-        add_pod(out, a);
+        add_pod(out, node->allocations[i]);
         jwrite_text(out, "text", str_text(&text));
         jwrite_end_object(out);
     }

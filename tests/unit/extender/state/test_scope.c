@@ -2,8 +2,11 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "extender/state/overcommit.h"
 #include "extender/state/snapshot.h"
+#include "extender/state/usage.h"
 #include "lib/base/mem.h"
 #include "tests/lib/sim/simstate.h"
 
@@ -27,13 +30,19 @@ Test(scope, sees_its_namespaces_alone)
     cr_expect_str_eq(str_text(&text), "team-a, team-b");
 }
 
+static void bind_as(struct writer *w, const char *namespace, struct demand d,
+                    const char *node)
+{
+    (void)snprintf(d.namespace, sizeof d.namespace, "%s", namespace);
+    (void)snprintf(d.uid, sizeof d.uid, "uid-%s-%s", namespace, d.name);
+    cr_assert_eq(sim_bind(w, &d, node, NULL, NULL), 0);
+}
+
 static void bind(struct writer *w, const char *namespace, const char *name,
                  const char *node)
 {
-    struct demand d = sim_need(sim_pod(name, ROLE_XPU, name, 0), 1, 64);
-    (void)snprintf(d.namespace, sizeof d.namespace, "%s", namespace);
-    (void)snprintf(d.uid, sizeof d.uid, "uid-%s-%s", namespace, name);
-    cr_assert_eq(sim_bind(w, &d, node, NULL, NULL), 0);
+    bind_as(w, namespace, sim_need(sim_pod(name, ROLE_XPU, name, 0), 1, 64),
+            node);
 }
 
 /* How many of a node are without a name. */
@@ -73,5 +82,43 @@ Test(scope, of_a_snapshot_hides_what_others_have)
     cr_expect_eq(snapshot_whole(s), s);
     cr_expect_eq(hidden(snapshot_node(s, 0)), 0, "it is unchanged");
     cr_expect_eq(alloc_index_size(s->allocations), 3);
+    writer_stop(w);
+}
+
+static enum share_state share_of(const struct snapshot *s,
+                                 const struct policy *policy)
+{
+    struct usage_share shares[POLICY_SERVICES_MAX];
+    struct usage usage;
+    node_usage(snapshot_node(s, 0), policy, &usage);
+    cr_assert_eq(usage_shares(&usage, 0, shares), 1);
+    return shares[0].state;
+}
+
+/* A service that is not seen has its share all the same, and nobody has more
+ * than there is because of it. */
+Test(scope, of_a_snapshot_counts_what_it_hides)
+{
+    static const char text[] = "{\"services\":[{\"namespace\":\"team-c\","
+                               "\"name\":\"svc\",\"cores\":12}]}";
+    cleanup_with(policy) struct policy *policy = NULL;
+    struct error err = {0};
+    struct writer *w = sim_writer(NULL);
+    cr_assert_eq(policy_read(text, strlen(text), &policy, &err), 0);
+    cr_assert_eq(sim_publish(w, "n0", 1, "boot", 1), 0);
+    bind(w, "team-a", "mine", "n0");
+    bind_as(w, "team-c",
+            sim_need(sim_pod("svc-0", ROLE_SERVICE, "svc", 0), 12, 64), "n0");
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
+    cleanup_with(scope) struct scope *scope = scope_create(names, 1);
+    cleanup_with(snapshot) struct snapshot *seen = snapshot_scoped(s, scope);
+    const struct allocation *mine = alloc_index_find(seen->allocations,
+                                                     "team-a", "mine");
+    cr_assert_not_null(mine);
+    cr_expect_eq(hidden(snapshot_node(seen, 0)), 1);
+    cr_expect_eq(share_of(s, policy), SHARE_HELD);
+    cr_expect_eq(share_of(seen, policy), SHARE_HELD);
+    cr_expect_eq(overcommit_find(snapshot_node(seen, 0), policy, mine, NULL),
+                 OVERCOMMIT_NOT);
     writer_stop(w);
 }
