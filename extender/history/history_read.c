@@ -327,7 +327,11 @@ int history_read_oldest(struct history_reader *r, int64_t *ret_ms,
 {
     const struct history_filter f = {
         .kind = HISTORY_KINDS, .reason = HISTORY_REASONS, .limit = 1};
+    const struct scope *scope = r->scope;
     uint64_t next;
     *ret_ms = 0;
-    return history_read_events(r, &f, note_time, ret_ms, &next, err);
+    r->scope = NULL; /* a time names nobody */
+    int e = history_read_events(r, &f, note_time, ret_ms, &next, err);
+    r->scope = scope;
+    return e;
 }

@@ -89,7 +89,7 @@ int history_read_knows(struct history_reader *r, enum history_kind kind,
 int history_read_guess(struct history_reader *r, enum history_kind kind,
                        const char *object, const char **ret_guess,
                        struct error *err);
-/* When the oldest event was; 0: there is none. */
+/* When the oldest event was, whoever sees it; 0: there is none. */
 int history_read_oldest(struct history_reader *r, int64_t *ret_ms,
                         struct error *err);
 

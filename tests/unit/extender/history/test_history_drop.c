@@ -6,6 +6,7 @@
 #include "extender/history/history_book.h"
 #include "extender/history/history_db.h"
 #include "extender/history/history_read.h"
+#include "extender/state/scope.h"
 #include "lib/base/mem.h"
 #include "tests/lib/tmpdir.h"
 
@@ -171,6 +172,23 @@ Test(history_drop, what_ended_before_goes_and_all_else_stays)
     must(history_book_open(dir, &book, &err), &err);
     cr_expect_str_eq(history_book_where(book, "ns/old"), "n1");
     cr_expect_lt(size(), before / 4);
+}
+
+/* Whoever sees none of many events is told since when there are any. */
+Test(history_drop, the_oldest_is_that_of_all)
+{
+    struct history_reader *r = NULL;
+    struct error err = {0};
+    cleanup_with(scope) struct scope *other = scope_create(NULL, 0);
+    int64_t oldest_ms;
+    must(history_reader_open(dir, &r, &err), &err);
+    must(history_read_begin(r, &err), &err);
+    history_reader_see(r, other);
+    must(history_read_oldest(r, &oldest_ms, &err), &err);
+    cr_expect_eq(oldest_ms, BEGIN_MS);
+    cr_expect_eq(n_events(r), 0, "it goes on to see no more than before");
+    history_read_end(r);
+    history_reader_close(r);
 }
 
 Test(history_drop, numbers_of_events_are_never_given_again)
