@@ -20,6 +20,20 @@ void gauge_policy(struct app *app, const struct snapshot *s)
     }
 }
 
+/* Why the file as it is now is not in force; nothing when it is.  That may name
+ * any namespace. */
+static void find_error(const struct app *app, const struct snapshot *s,
+                       struct str *out)
+{
+    if (app->policy)
+        policy_file_error(app->policy, out);
+    if (!out->size || !s->scope)
+        return;
+    str_reset(out);
+    str_add(out, "it is refused, for reasons that those are told who see all "
+                 "namespaces");
+}
+
 static void write_text(const struct snapshot *s, const char *error,
                        struct str *out)
 {
@@ -40,8 +54,7 @@ void on_policy(struct httpd_request *rq, void *ctx)
     if (!httpd_query_only(rq, params))
         return;
     cleanup_with(snapshot) struct snapshot *s = visible_snapshot(app, rq);
-    if (app->policy)
-        policy_file_error(app->policy, &error);
+    find_error(app, s, &error);
     if (httpd_wants_text(rq)) {
         httpd_content_type(rq, HTTPD_TEXT);
         write_text(s, str_text(&error), out);

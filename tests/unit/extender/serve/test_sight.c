@@ -26,8 +26,9 @@
 #define MINE "mine-mine-mine-mine"
 /* Begins every name of the other namespace, and stands nowhere else. */
 #define MARK "zzq"
+#define QUOTA(namespace) "{\"namespace\":\"" namespace "\",\"cards\":64}"
 
-static char *dir, *tokens;
+static char *dir, *tokens, *policy;
 static struct server *server;
 static struct raw_reply reply;
 
@@ -117,7 +118,11 @@ static void start(void)
     dir = tmpdir_create();
     tokens = xasprintf("%s/tokens", dir);
     cert_write_text(ADMIN ",admin\n" MINE ",tenant,log:mine\n", tokens);
+    policy = xasprintf("%s/policy", dir);
+    cert_write_text("{\"quotas\":[" QUOTA(MARK "-ns") "," QUOTA("mine") "]}",
+                    policy);
     config.token_file = tokens;
+    config.policy = policy;
     config.state_dir = dir;
     cr_assert_eq(server_start(&config, &server, &err), 0, "%s", err.text);
     world_publish(server, 2, 2);
@@ -137,6 +142,7 @@ static void stop(void)
     raw_reply_fini(&reply);
     tmpdir_remove(dir);
     free(tokens);
+    free(policy);
 }
 
 TestSuite(sight, .init = start, .fini = stop);
@@ -265,6 +271,22 @@ Test(sight, of_the_past_shows_no_name_of_another)
         told += compare(path);
     }
     cr_expect_gt(told, 0);
+}
+
+/* A file that is refused is so because of what is in it. */
+Test(sight, of_a_policy_that_is_refused_says_not_why)
+{
+    int64_t end_ms = clock_ms() + RAW_PATIENCE_MS;
+    cert_write_text(
+        "{\"quotas\":[" QUOTA(MARK "-other") "," QUOTA(MARK "-other") "]}",
+        policy);
+    while (get_as(ADMIN, "/v1/policy") != 200 || !has(MARK "-other")) {
+        cr_assert(clock_ms() < end_ms, "the policy is not read again");
+        (void)usleep(2000);
+    }
+    cr_expect_gt(compare("/v1/policy"), 0);
+    cr_expect_eq(get_as(MINE, "/v1/policy"), 200);
+    cr_expect(has("it is refused"), "%s", str_text(&reply.body));
 }
 
 /* --- what is told as it happens ----------------------------------------------- */
