@@ -84,12 +84,13 @@ static bool sees_asked(const struct scope *scope, const char *object)
                                            : scope_sees(scope, "default"));
 }
 
+/* "NAMESPACE/NAME" may come as one segment, with %2F. */
 static bool sees_history(const struct scope *scope,
                          const struct httpd_request *rq)
 {
     const char *kind = httpd_arg(rq, 0);
     bool of_pods = strcmp(kind, "node") != 0 && strcmp(kind, "card") != 0;
-    return !of_pods || scope_sees(scope, httpd_arg(rq, 1));
+    return !of_pods || scope_sees_object(scope, httpd_arg(rq, 1));
 }
 
 static bool sees(const struct scope *scope, const struct httpd_request *rq)

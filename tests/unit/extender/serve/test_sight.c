@@ -171,7 +171,8 @@ static const struct {
       "/v1/cards/node000/card-0000-13-00"}},
     {"/v1/configmaps/:/:", {"/v1/configmaps/mine/map"}},
     {"/v1/history/:/:",
-     {"/v1/history/node/node000", "/v1/history/node/node001"}},
+     {"/v1/history/node/node000", "/v1/history/node/node001",
+      "/v1/history/pod/mine%2Fplaced"}},
     {"/v1/history/:/:/:",
      {"/v1/history/pod/mine/placed", "/v1/history/pod/mine/waits"}},
     {"/v1/jobs/:/:", {"/v1/jobs/mine/placed-job", "/v1/jobs/mine/waits-job"}},
@@ -358,6 +359,7 @@ Test(sight, of_a_namespace_reaches_no_other)
         {"GET", "/v1/why?job=" MARK "-ns/" MARK "-placed-job"},
         {"GET", "/v1/why?pod=placed"}, /* of namespace default */
         {"GET", "/v1/history/pod/" MARK "-ns/" MARK "-placed"},
+        {"GET", "/v1/history/pod/" MARK "-ns%2F" MARK "-placed"},
         {"GET", "/v1/events?namespace=" MARK "-ns"},
         {"GET", "/ui/pods/" MARK "-ns/" MARK "-placed"},
         {"GET", "/ui/jobs/" MARK "-ns/" MARK "-placed-job"},
