@@ -119,7 +119,7 @@ static void record_placed(struct record *r, const struct allocation *a)
 
 /* --- a change ------------------------------------------------------------- */
 
-static void on_change(void *ctx, const struct allocation *before,
+static void on_before(void *ctx, const struct allocation *before,
                       const struct allocation *after)
 {
     struct record *r = ctx;
@@ -128,8 +128,14 @@ static void on_change(void *ctx, const struct allocation *before,
     record_job_touched(r, after ? after : before);
     if (was && (!is || strcmp(was->demand.uid, is->demand.uid) != 0))
         record_freed(r, was, "its place was given back");
-    if (is)
-        record_placed(r, is);
+}
+
+static void on_after(void *ctx, const struct allocation *before,
+                     const struct allocation *after)
+{
+    (void)before;
+    if (after && !after->held)
+        record_placed(ctx, after);
 }
 
 /* What it is has not changed, but perhaps what it has. */
@@ -179,7 +185,9 @@ int history_record_change(struct history_book *b, const struct snapshot *before,
     struct record r = {
         .book = b, .before = before, .after = after, .ms = ms, .err = err};
     record_nodes(&r);
-    alloc_index_diff(before->allocations, after->allocations, on_change, &r);
+    alloc_index_diff(before->allocations, after->allocations, on_before, &r);
+    record_jobs_held(&r);
+    alloc_index_diff(before->allocations, after->allocations, on_after, &r);
     record_jobs(&r);
     record_jobs_fini(&r);
     return r.result;
@@ -275,12 +283,13 @@ int history_record_all(struct history_book *b, const struct snapshot *s,
     record_missing(&r);
     for (size_t i = 0; i < s->n_nodes; i++)
         record_node(&r, snapshot_node(s, i));
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         record_job_touched(&r, all[i]);
+    record_jobs_since(&r, then, record_job_held_since);
+    for (size_t i = 0; i < n; i++)
         if (!all[i]->held)
             record_placed(&r, all[i]);
-    }
-    record_jobs_since(&r, then);
+    record_jobs_since(&r, then, record_job_since);
     record_jobs_then_free(then);
     record_jobs_fini(&r);
     return r.result;

@@ -28,6 +28,7 @@ void record_job_touched(struct record *r, const struct allocation *a)
 void record_jobs_fini(struct record *r)
 {
     strmap_fini(&r->jobs);
+    free(r->changes);
     for (size_t i = 0; i < r->n_keys; i++)
         free(r->keys[i]);
     free(r->keys);
@@ -36,6 +37,9 @@ void record_jobs_fini(struct record *r)
 /* Of a job: its pairs with a bound pod and those with a held place alone. */
 struct standing {
     int32_t size, bound, held;
+};
+struct job_change {
+    struct standing was, is;
 };
 
 static struct standing count(const struct snapshot *s, const struct demand *d)
@@ -110,13 +114,25 @@ static void tell_ended(struct record *r, const char *job)
 }
 
 /* A job is planned whole and held, and then bound pair by pair. */
-static void record_job(struct record *r, const char *job,
-                       const struct demand *d)
+void record_jobs_held(struct record *r)
 {
-    struct standing was = count(r->before, d), is = count(r->after, d);
+    r->changes = xcalloc(r->n_keys + 1, sizeof *r->changes);
+    for (size_t i = 0; i < r->n_keys && r->result == 0; i++) {
+        const char *job = r->keys[i];
+        const struct allocation *a = strmap_get(&r->jobs, job);
+        const struct standing was = count(r->before, &a->demand),
+                              is = count(r->after, &a->demand);
+        r->changes[i] = (struct job_change){was, is};
+        if (is.held > was.held && (was.held || !is_told_held(r, job)))
+            tell_held(r, job, was.bound + was.held == 0, &is);
+    }
+}
+
+static void record_job(struct record *r, const char *job,
+                       const struct job_change *c)
+{
+    const struct standing was = c->was, is = c->is;
     char text[128];
-    if (is.held > was.held && (was.held || !is_told_held(r, job)))
-        tell_held(r, job, was.bound + was.held == 0, &is);
     if (is.size > 1 && is.bound == is.size && was.bound < is.size)
         tell_bound(r, job, is.size);
     if (is.held == 0 && was.held > 0 && is.bound <= was.bound) {
@@ -131,10 +147,8 @@ static void record_job(struct record *r, const char *job,
 
 void record_jobs(struct record *r)
 {
-    for (size_t i = 0; i < r->n_keys && r->result == 0; i++) {
-        const struct allocation *a = strmap_get(&r->jobs, r->keys[i]);
-        record_job(r, r->keys[i], &a->demand);
-    }
+    for (size_t i = 0; i < r->n_keys && r->result == 0; i++)
+        record_job(r, r->keys[i], &r->changes[i]);
 }
 
 /* --- a start -------------------------------------------------------------- */
@@ -204,34 +218,44 @@ static int32_t count_then(const struct jobs_then *t, size_t *at)
     return n;
 }
 
-static void record_job_since(struct record *r, const char *job, int32_t bound)
+static struct standing count_now(struct record *r, const char *job)
 {
     const struct allocation *a = strmap_get(&r->jobs, job);
-    const struct standing is = a ? count(r->after, &a->demand)
-                                 : (struct standing){0};
-    bool held = is_told_held(r, job);
-    if (is.held && !held)
+    return a ? count(r->after, &a->demand) : (struct standing){0};
+}
+
+void record_job_held_since(struct record *r, const char *job, int32_t bound)
+{
+    const struct standing is = count_now(r, job);
+    if (is.held && !is_told_held(r, job))
         tell_held(r, job, bound == 0, &is);
+}
+
+void record_job_since(struct record *r, const char *job, int32_t bound)
+{
+    const struct standing is = count_now(r, job);
+    bool there = is.bound + is.held > 0;
     if (is.size > 1 && is.bound == is.size && bound < is.size)
         tell_bound(r, job, is.size);
-    if (!a && bound)
+    if (!there && bound)
         tell_ended(r, job);
-    else if (!a && held)
+    else if (!there && is_told_held(r, job))
         tell(r, job, HISTORY_RELEASED,
              "the places held for it were given back before this start, or "
              "while nothing was recorded");
 }
 
-void record_jobs_since(struct record *r, const struct jobs_then *t)
+void record_jobs_since(struct record *r, const struct jobs_then *t,
+                       record_job_since_f *record)
 {
     struct strmap then = {0};
     for (size_t at = 0; at < t->n;) {
         char *job = t->pairs[at].job;
         (void)strmap_put(&then, job, job);
-        record_job_since(r, job, count_then(t, &at));
+        record(r, job, count_then(t, &at));
     }
     for (size_t i = 0; i < r->n_keys; i++)
         if (!strmap_get(&then, r->keys[i]))
-            record_job_since(r, r->keys[i], 0);
+            record(r, r->keys[i], 0);
     strmap_fini(&then);
 }

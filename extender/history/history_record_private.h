@@ -15,6 +15,7 @@ struct record {
     struct strmap jobs; /* struct allocation of each that was touched, by key */
     char **keys;        /* of them */
     size_t n_keys, keys_cap;
+    struct job_change *changes; /* of each key; see record_jobs_held() */
 };
 
 /* "NS/POD" */
@@ -32,14 +33,21 @@ void record_node_gone(struct record *r, const char *name);
 void record_job_key(const struct demand *d,
                     char ret_key[HISTORY_OBJECT_MAX + 1]);
 void record_job_touched(struct record *r, const struct allocation *a);
-/* What has become of those that were touched. */
+/* What has become of those that were touched: before their pods are told to be
+ * bound, that they were planned; then all else. */
+void record_jobs_held(struct record *r);
 void record_jobs(struct record *r);
 void record_jobs_fini(struct record *r);
 /* What the book says of jobs at a start; before anything of it is changed. */
 struct jobs_then;
 struct jobs_then *record_jobs_then(struct record *r);
 void record_jobs_then_free(struct jobs_then *then);
-/* What has become of them, and of those of the snapshot. */
-void record_jobs_since(struct record *r, const struct jobs_then *then);
+/* What has become of them, and of those of the snapshot: the same two steps.
+ * `bound`: pairs that had a place. */
+typedef void record_job_since_f(struct record *r, const char *job,
+                                int32_t bound);
+record_job_since_f record_job_held_since, record_job_since;
+void record_jobs_since(struct record *r, const struct jobs_then *then,
+                       record_job_since_f *record);
 
 #endif

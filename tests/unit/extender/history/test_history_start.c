@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "extender/history/history.h"
+#include "lib/base/mem.h"
 #include "lib/io/log.h"
 #include "tests/lib/sim/simpast.h"
 #include "tests/lib/sim/simstate.h"
@@ -185,6 +186,42 @@ Test(history_start, a_job_that_was_planned_and_bound_meanwhile_is_told_of)
     expect_events("ns/ring",
                   "job ns/ring Planned: places for 2 of 2 pairs are held\n"
                   "job ns/ring Bound: all of its 2 pairs have a place\n");
+}
+
+/* Of one moment, too. */
+static void expect_order(void)
+{
+    static const char *const order[] = {
+        "job ns/ring Planned: places for 2 of 2 pairs",
+        "pod ns/m0 of ns/ring Bound: ", "pod ns/m1 of ns/ring Bound: ",
+        "job ns/ring Bound: all of its 2 pairs"};
+    cleanup_str struct str out = STR_INIT(1 << 20);
+    sim_past(history, NULL, &out);
+    const char *at = str_text(&out);
+    for (size_t i = 0; i < ARRAY_LEN(order); i++) {
+        at = strstr(at, order[i]);
+        cr_assert(at, "no \"%s\" in its turn in\n%s", order[i], str_text(&out));
+    }
+}
+
+Test(history_start, a_job_is_planned_before_its_pods_are_bound)
+{
+    publish("n1");
+    history_settle(history); /* it is told of changes from here on */
+    bind_member(0, 2);
+    bind_member(1, 2);
+    expect_order();
+}
+
+Test(history_start, a_start_tells_it_in_this_order_too)
+{
+    start_over();
+    publish("n1");
+    bind_member(0, 2);
+    atomic_store(&ready, true);
+    history_settle(history);
+    bind_member(1, 2);
+    expect_order();
 }
 
 Test(history_start, a_job_that_ended_meanwhile_is_told_of)
