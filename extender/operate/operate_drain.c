@@ -180,7 +180,7 @@ static void reply(struct httpd_request *rq, const struct drain *d, bool gone)
     str_add(out, "}\n");
 }
 
-/* As a cluster's Events say it. */
+/* As a cluster's Events say it, once of each pod. */
 static void note_evicted(const struct drain *d)
 {
     char text[HISTORY_MESSAGE_MAX];
@@ -188,6 +188,8 @@ static void note_evicted(const struct drain *d)
                    bar_of(d)->why);
     for (size_t i = 0; i < d->waiting.op.n_changes; i++) {
         const struct pod_change *c = &d->changes[i];
+        if (c->result == APPLIED_UNCHANGED)
+            continue; /* it was ending before */
         history_post_placed(
             d->waiting.app->history,
             alloc_index_find(d->snapshot->allocations, c->namespace, c->name),
