@@ -156,7 +156,8 @@ def test_clicks(t, fleet, browser):
                 "return document.getElementById('q').value") == w)
             browser.press("Enter")
             # what was found before may have that link, too
-            wait_for("its answer", lambda w=word: f"“{w}”" in browser.text())
+            wait_for("its answer",
+                     lambda w=word: f"“{w}”" in browser.text())
             browser.find(f".found a[href^='{link}']")
 
 
