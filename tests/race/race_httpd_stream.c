@@ -14,7 +14,8 @@
 enum { N_CLIENTS = 4, PIECE = 3000, PIECES = 40 };
 
 static struct streamd *servers[STREAM_WAYS];
-static atomic_bool stopping;
+/* the servers, which takes a while; and all of them have */
+static atomic_bool stopping, stopped;
 static atomic_ulong n_whole, n_left, n_bad;
 
 /* Writes all streams of a server, a piece of each in turn. */
@@ -23,7 +24,7 @@ static void *write_run(void *arg)
     struct streamd *server = arg;
     unsigned written[STREAM_GET_MAX] = {0};
     static const char piece[PIECE];
-    for (unsigned open = 1; open > 0 || !atomic_load(&stopping);) {
+    for (unsigned open = 1; open > 0 || !atomic_load(&stopped);) {
         unsigned n = atomic_load(&server->n);
         open = 0;
         for (unsigned i = 0; i < n; i++) {
@@ -51,7 +52,7 @@ static void *write_run(void *arg)
 static void *read_run(void *arg)
 {
     unsigned seed = (unsigned)(uintptr_t)arg;
-    for (unsigned round = 0; !atomic_load(&stopping); round++) {
+    for (unsigned round = 0; !atomic_load(&stopped); round++) {
         struct streamd *server = servers[(round + seed) % STREAM_WAYS];
         struct stream_get get;
         if (atomic_load(&server->n) + N_CLIENTS >= STREAM_GET_MAX)
@@ -66,7 +67,8 @@ static void *read_run(void *arg)
             stream_get_until(&get, SIZE_MAX);
             if (get.code == CURLE_OK && get.body.size == PIECES * PIECE)
                 atomic_fetch_add(&n_whole, 1);
-            else if (get.code == CURLE_OK)
+            else if (get.code == CURLE_OK &&
+                     (get.status != 503 || !atomic_load(&stopping)))
                 atomic_fetch_add(&n_bad, 1);
         }
         stream_get_close(&get);
@@ -91,10 +93,11 @@ int main(int argc, char **argv)
     int64_t end = clock_ms() + (int64_t)(seconds * 1000);
     while (clock_ms() < end || !atomic_load(&n_whole))
         (void)usleep(20000);
+    atomic_store(&stopping, true);
     /* while streams are open */
     for (int i = 0; i < STREAM_WAYS; i++)
         httpd_stop(steal(&servers[i]->httpd));
-    atomic_store(&stopping, true);
+    atomic_store(&stopped, true);
     for (int i = 0; i < N_CLIENTS; i++)
         (void)pthread_join(readers[i], NULL);
     for (int i = 0; i < STREAM_WAYS; i++) {
