@@ -11,7 +11,14 @@
 #include "lib/io/clock.h"
 #include "tests/lib/http/streamget.h"
 
-enum { N_CLIENTS = 4, PIECE = 3000, PIECES = 40 };
+enum {
+    N_CLIENTS = 4,
+    PIECE = 3000,
+    PIECES = 40,
+    /* how a reply ends, the first byte of each of its pieces */
+    WHOLE = 'w',
+    BROKEN = 'b',
+};
 
 static struct streamd *servers[STREAM_WAYS];
 /* the servers, which takes a while; and all of them have */
@@ -23,7 +30,7 @@ static void *write_run(void *arg)
 {
     struct streamd *server = arg;
     unsigned written[STREAM_GET_MAX] = {0};
-    static const char piece[PIECE];
+    static const char pieces[2][PIECE] = {{WHOLE}, {BROKEN}};
     for (unsigned open = 1; open > 0 || !atomic_load(&stopped);) {
         unsigned n = atomic_load(&server->n);
         open = 0;
@@ -32,13 +39,14 @@ static void *write_run(void *arg)
             if (!s || written[i] > PIECES)
                 continue;
             open++;
-            int r = httpd_stream_write(s, piece, PIECE);
+            bool breaks = i % 7 == 6;
+            int r = httpd_stream_write(s, pieces[breaks], PIECE);
             bool gone = httpd_stream_gone(s);
             if (r == 0)
                 written[i]++;
             if (r == -EPIPE || gone || written[i] == PIECES) {
                 written[i] = PIECES + 1;
-                if (i % 7 == 6)
+                if (breaks)
                     httpd_stream_break(s);
                 else
                     httpd_stream_end(s);
@@ -47,6 +55,33 @@ static void *write_run(void *arg)
         (void)usleep(200);
     }
     return NULL;
+}
+
+/* A client has what was written, and sees whether that is all of it.  Servers
+ * that stop refuse requests and cut replies, too. */
+static bool good(const struct stream_get *get, bool stops)
+{
+    bool whole = get->code == CURLE_OK;
+    if (stops && (!whole || get->status == 503))
+        return true;
+    if (get->status != 200 || get->body.size == 0)
+        return false;
+    return get->body.data[0] == BROKEN
+               ? !whole
+               : whole && get->body.size == PIECES * PIECE;
+}
+
+static void judge(const struct stream_get *get, const struct streamd *server)
+{
+    bool stops = atomic_load(&stopping);
+    if (!good(get, stops)) {
+        atomic_fetch_add(&n_bad, 1);
+        printf("%s%s: %s, status %ld, %zu bytes\n",
+               stream_way_names[server->way], stops ? " that stops" : "",
+               curl_easy_strerror(get->code), get->status, get->body.size);
+    } else if (get->code == CURLE_OK && get->status == 200) {
+        atomic_fetch_add(&n_whole, 1);
+    }
 }
 
 static void *read_run(void *arg)
@@ -65,11 +100,7 @@ static void *read_run(void *arg)
             stream_get_until(&get, 2 * PIECE);
             (void)usleep(round % 3 * 1000);
             stream_get_until(&get, SIZE_MAX);
-            if (get.code == CURLE_OK && get.body.size == PIECES * PIECE)
-                atomic_fetch_add(&n_whole, 1);
-            else if (get.code == CURLE_OK &&
-                     (get.status != 503 || !atomic_load(&stopping)))
-                atomic_fetch_add(&n_bad, 1);
+            judge(&get, server);
         }
         stream_get_close(&get);
     }
@@ -91,7 +122,7 @@ int main(int argc, char **argv)
         if (pthread_create(&readers[i], NULL, read_run, (void *)i) != 0)
             return 1;
     int64_t end = clock_ms() + (int64_t)(seconds * 1000);
-    while (clock_ms() < end || !atomic_load(&n_whole))
+    while (clock_ms() < end || (!atomic_load(&n_whole) && !atomic_load(&n_bad)))
         (void)usleep(20000);
     atomic_store(&stopping, true);
     /* while streams are open */
