@@ -154,7 +154,7 @@ void cli_write_rows(struct cli *c, const struct table *t, const char *none);
 /* The table after an empty line; nothing when it has no row. */
 void cli_write_section(struct cli *c, const struct table *t);
 
-/* A cell with the PCI addresses (or else the ids) of devices. */
+/* A cell with the PCI addresses (or else the ids) of devices, or with names. */
 void cli_add_devices(struct table *t, const cJSON *list);
 /* A cell with a whole number; a negative one is not known. */
 void cli_add_known(struct table *t, double number);

@@ -357,7 +357,8 @@ void cli_add_devices(struct table *t, const cJSON *list)
     const cJSON *x;
     cJSON_ArrayForEach(x, list)
     {
-        const char *pci = json_text(x, "pci");
+        const char *name = cJSON_GetStringValue(x);
+        const char *pci = name ? name : json_text(x, "pci");
         str_addf(&text, "%s%s", text.size ? "," : "",
                  *pci ? pci : json_text(x, "id"));
     }

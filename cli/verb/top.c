@@ -22,7 +22,8 @@ static void add_parts(struct table *t, const cJSON *of, const char *key,
         if (x < 0)
             str_add_c(&text, '-');
         else
-            str_addf(&text, x / unit < WHOLE ? "%.4g" : "%.0f", x / unit);
+            str_addf(&text, x / unit < WHOLE ? "%.4g" : "%.0f",
+                     (double)(int64_t)(x / unit * 1000 + 0.5) / 1000);
         known = known || x >= 0;
     }
     table_add(t, known ? str_text(&text) : "-");

@@ -109,7 +109,9 @@ kill "$past"
 wait "$past" 2>/dev/null
 
 biga history node/host1 --at "$before" >"$dir/out" 2>&1 &&
-    grep -q "lab/w-0 " "$dir/out" && grep -q "ready since" "$dir/out"
+    grep -q "^0000:.* ready  *lab/w-0 " "$dir/out" &&
+    grep -q "^lab/w-0 .* host1  *0000:" "$dir/out" &&
+    grep -q "ready since" "$dir/out"
 ok $? "who had a card of a node then"
 biga history node/host1 >"$dir/out" 2>&1 &&
     ! sed '/^AGE/,$d' "$dir/out" | grep -q "lab/w-0"
