@@ -69,9 +69,9 @@ static int wait_step(struct demo *d, int ms, struct error *err)
 
 /* --- addresses ------------------------------------------------------------ */
 
-/* Binds 127.0.0.1:port and lets go of it; the port, or 0 when it is taken.
- * Port 0 gives any free one. */
-static unsigned probe_port(unsigned port)
+/* Binds 127.0.0.1:port, so that it is not found free once more; the port, or 0
+ * when it is taken.  Port 0 gives any free one. */
+static unsigned hold_port(unsigned port, int *ret_fd)
 {
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_port = htons((uint16_t)port)};
@@ -83,10 +83,12 @@ static unsigned probe_port(unsigned port)
         bind(fd, (struct sockaddr *)&a, size) || listen(fd, 1) ||
         getsockname(fd, (struct sockaddr *)&a, &size))
         return 0;
+    *ret_fd = fd;
+    fd = -1;
     return ntohs(a.sin_port);
 }
 
-static int choose_addresses(struct demo *d, struct error *err)
+static int choose_held(struct demo *d, int *held, struct error *err)
 {
     static const unsigned usual[LISTENERS] = {8701, 8702, 8700};
     const char *asked[LISTENERS] = {d->c->set.scheduler_listen,
@@ -103,9 +105,9 @@ static int choose_addresses(struct demo *d, struct error *err)
             d->listen[i] = xstrdup(asked[i]);
             continue;
         }
-        unsigned port = probe_port(usual[i]);
+        unsigned port = hold_port(usual[i], &held[i]);
         if (!port) {
-            port = probe_port(0);
+            port = hold_port(0, &held[i]);
             say("Port %u is taken: using %u instead.\n", usual[i], port);
         }
         if (!port)
@@ -113,6 +115,16 @@ static int choose_addresses(struct demo *d, struct error *err)
         d->listen[i] = xasprintf("127.0.0.1:%u", port);
     }
     return 0;
+}
+
+static int choose_addresses(struct demo *d, struct error *err)
+{
+    int held[LISTENERS] = {-1, -1, -1};
+    int rc = choose_held(d, held, err);
+    for (int i = 0; i < LISTENERS; i++)
+        if (held[i] >= 0)
+            (void)close(held[i]);
+    return rc;
 }
 
 /* --- the server and the fleet --------------------------------------------- */
