@@ -37,6 +37,7 @@ int main(void)
 #include "lib/base/mem.h"
 #include "lib/db/dbfile.h"
 #include "lib/io/log.h"
+#include "tests/lib/failchild.h"
 #include "tests/lib/sim/simstate.h"
 #include "tests/lib/tmpdir.h"
 
@@ -227,38 +228,19 @@ static void check_restart(const char *dir, uint64_t committed,
 
 /* --- the parent: one run -------------------------------------------------- */
 
-static pid_t start_child(const char *dir, unsigned seed, const char *points,
-                         int *ret_fd)
-{
-    char number[16];
-    int fds[2];
-    (void)snprintf(number, sizeof number, "%u", seed);
-    if (pipe(fds) < 0)
-        die("pipe", strerror(errno));
-    pid_t pid = fork();
-    if (pid < 0)
-        die("fork", strerror(errno));
-    if (pid == 0) {
-        (void)setenv("BIGA_FAILPOINTS", points, 1);
-        (void)dup2(fds[1], STDOUT_FILENO);
-        (void)close(fds[0]);
-        (void)close(fds[1]);
-        (void)execl("/proc/self/exe", "race_history_kill", "--child", dir,
-                    number, (char *)NULL);
-        _exit(127);
-    }
-    (void)close(fds[1]); /* the child's */
-    *ret_fd = fds[0];
-    return pid;
-}
-
 /* True when it died, false when it ended by itself. */
 static bool run_child(const char *dir, unsigned seed, const char *points,
                       uint64_t *committed)
 {
     uint64_t newest;
     int status, fd;
-    pid_t pid = start_child(dir, seed, points, &fd);
+    char number[16];
+    (void)snprintf(number, sizeof number, "%u", seed);
+    const char *const argv[] = {"race_history_kill", "--child", dir, number,
+                                NULL};
+    pid_t pid = failchild_start(points, argv, &fd);
+    if (pid < 0)
+        die("a child", strerror(errno));
     while (read(fd, &newest, sizeof newest) == (ssize_t)sizeof newest)
         *committed = newest > *committed ? newest : *committed;
     (void)close(fd);

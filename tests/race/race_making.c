@@ -30,6 +30,7 @@ int main(void)
 
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "tests/lib/failchild.h"
 #include "tests/lib/router/keeprig.h"
 #include "tests/lib/router/remoterig.h"
 #include "tests/lib/tmpdir.h"
@@ -151,25 +152,15 @@ static void learn(struct pod *pods, const struct record *r)
 static bool run_child(const char *socket, const char *dir, const char *points,
                       struct pod *pods)
 {
-    int ends[2], status;
+    int status, fd;
     struct record record;
-    if (pipe(ends) < 0)
-        die("pipe", strerror(errno));
-    pid_t pid = fork();
+    const char *const argv[] = {"race_making", "--child", socket, dir, NULL};
+    pid_t pid = failchild_start(points, argv, &fd);
     if (pid < 0)
-        die("fork", strerror(errno));
-    if (pid == 0) {
-        (void)dup2(ends[1], STDOUT_FILENO);
-        (void)close(ends[0]);
-        (void)setenv("BIGA_FAILPOINTS", points, 1);
-        (void)execl("/proc/self/exe", "race_making", "--child", socket, dir,
-                    (char *)NULL);
-        _exit(127);
-    }
-    (void)close(ends[1]);
-    while (read(ends[0], &record, sizeof record) == (ssize_t)sizeof record)
+        die("a child", strerror(errno));
+    while (read(fd, &record, sizeof record) == (ssize_t)sizeof record)
         learn(pods, &record);
-    (void)close(ends[0]);
+    (void)close(fd);
     if (waitpid(pid, &status, 0) != pid)
         die("waitpid", strerror(errno));
     if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
