@@ -263,3 +263,15 @@ void simapp_restart_edited(const char *dir, const char *old, const char *new)
     store_close(e.store);
     simapp_begin_again(dir);
 }
+
+void simapp_expect_shown(const char *path, const char *part)
+{
+    struct raw_reply reply = {0};
+    int status = world_call(simapp_server, SERVER_READ, "GET", path,
+                            (struct jtext){"", 0, false}, &reply);
+    cr_expect_eq(status, 200, "%s: %d: %s", path, status,
+                 str_text(&reply.body));
+    cr_expect(strstr(str_text(&reply.body), part), "%s lacks %s: %s", path,
+              part, str_text(&reply.body));
+    raw_reply_fini(&reply);
+}

@@ -60,5 +60,7 @@ struct simnode_pod *simapp_find(const char *name);
 /* Asserts how a pod fares; `part` is in its message. */
 void simapp_expect(const char *name, enum pod_state state, const char *reason,
                    const char *part);
+/* Asserts that the read listener's answer at `path` has `part` in it. */
+void simapp_expect_shown(const char *path, const char *part);
 
 #endif

@@ -196,18 +196,6 @@ static int post_pods(const char *body, struct raw_reply *reply)
                       (struct jtext){body, strlen(body), false}, reply);
 }
 
-static void expect_shown(const char *path, const char *part)
-{
-    struct raw_reply reply = {0};
-    int status = world_call(simapp_server, SERVER_READ, "GET", path,
-                            (struct jtext){"", 0, false}, &reply);
-    cr_expect_eq(status, 200, "%s: %d: %s", path, status,
-                 str_text(&reply.body));
-    cr_expect(strstr(str_text(&reply.body), part), "%s lacks %s: %s", path,
-              part, str_text(&reply.body));
-    raw_reply_fini(&reply);
-}
-
 Test(runner, a_buddy_comes_and_goes_with_its_host_pod)
 {
     struct raw_reply reply = {0};
@@ -219,8 +207,10 @@ Test(runner, a_buddy_comes_and_goes_with_its_host_pod)
     simapp_settle();
     simapp_expect("h-xpu", POD_STATE_RUNNING, "", "");
     simapp_expect("h", POD_STATE_RUNNING, "", "");
-    expect_shown("/metrics", "biga_bind_wait_seconds_count{role=\"host\"} 1");
-    expect_shown("/metrics", "biga_bind_wait_seconds_count{role=\"xpu\"} 1");
+    simapp_expect_shown("/metrics",
+                        "biga_bind_wait_seconds_count{role=\"host\"} 1");
+    simapp_expect_shown("/metrics",
+                        "biga_bind_wait_seconds_count{role=\"xpu\"} 1");
     cr_expect_str_eq(simapp_find("h")->pair, simapp_find("h-xpu")->pair);
     cr_expect_eq(post_pods(BUDDY_TEMPLATE BUDDY_HOST, &reply), 200, "%s",
                  str_text(&reply.body));
@@ -243,17 +233,17 @@ Test(runner, says_why)
     specs[1].notes = ",\"test/fails\":\"1\"";
     cr_assert_eq(simapp_apply(specs, n - 1), 0);
     simapp_settle();
-    expect_shown("/v1/why?pod=ns/ring-h0", "JobIncomplete");
-    expect_shown("/v1/why?job=ns/ring", "the xPU pod of pair 1");
+    simapp_expect_shown("/v1/why?pod=ns/ring-h0", "JobIncomplete");
+    simapp_expect_shown("/v1/why?job=ns/ring", "the xPU pod of pair 1");
     cr_assert_eq(simapp_apply(&specs[n - 1], 1), 0);
     runner_settle(simapp_runner());
-    expect_shown("/v1/why?pod=ns/ring-x0", "the pod is wanted");
-    expect_shown("/v1/allocations", "\"state\":\"wanted\"");
+    simapp_expect_shown("/v1/why?pod=ns/ring-x0", "the pod is wanted");
+    simapp_expect_shown("/v1/allocations", "\"state\":\"wanted\"");
     simapp_settle();
-    expect_shown("/v1/why?job=ns/ring", "ImageMissing");
-    expect_shown("/v1/why?pod=ns/ring-h1", "JobTornDown");
-    expect_shown("/metrics", "biga_pods{state=\"failed\"} 4");
-    expect_shown("/metrics", "biga_places{health=\"ready\"} 2");
+    simapp_expect_shown("/v1/why?job=ns/ring", "ImageMissing");
+    simapp_expect_shown("/v1/why?pod=ns/ring-h1", "JobTornDown");
+    simapp_expect_shown("/metrics", "biga_pods{state=\"failed\"} 4");
+    simapp_expect_shown("/metrics", "biga_places{health=\"ready\"} 2");
 }
 
 /* Nobody asks for its pods there. */
@@ -261,7 +251,7 @@ Test(runner, says_that_a_node_does_not_ask)
 {
     cr_assert_eq(simapp_apply(pair_specs, 2), 0);
     runner_settle(simapp_runner());
-    expect_shown("/v1/why?pod=ns/x", "has not asked for its pods");
+    simapp_expect_shown("/v1/why?pod=ns/x", "has not asked for its pods");
 }
 
 /* Its places are given back, and it says why. */

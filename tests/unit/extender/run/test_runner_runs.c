@@ -51,18 +51,6 @@ static void expect_place(const char *name, unsigned node, unsigned card)
                      name);
 }
 
-static void expect_shown(const char *path, const char *part)
-{
-    struct raw_reply reply = {0};
-    int status = world_call(simapp_server, SERVER_READ, "GET", path,
-                            (struct jtext){"", 0, false}, &reply);
-    cr_expect_eq(status, 200, "%s: %d: %s", path, status,
-                 str_text(&reply.body));
-    cr_expect(strstr(str_text(&reply.body), part), "%s lacks %s: %s", path,
-              part, str_text(&reply.body));
-    raw_reply_fini(&reply);
-}
-
 Test(runner_runs, pods_go_where_they_are_run)
 {
     says(0, 2, TOPO_RUNS_NONE, 0);
@@ -120,17 +108,19 @@ Test(runner_runs, says_what_to_start)
     cr_assert_eq(simapp_apply(&one, 1), 0);
     runner_settle(simapp_runner());
     simapp_expect("a", POD_STATE_PENDING, "NoPlace", "1: runs no pods");
-    expect_shown("/v1/why?pod=ns/a", "\"reason\":\"no-runtime\",\"nodes\":1");
+    simapp_expect_shown("/v1/why?pod=ns/a",
+                        "\"reason\":\"no-runtime\",\"nodes\":1");
     says(1, 3, TOPO_RUNS_NONE, 0);
     runner_settle(simapp_runner());
     simapp_expect("a", POD_STATE_PENDING, "NoPlace",
                   "fits none of 2 nodes; 2: runs no pods: start its "
                   "biga-advertiser with --actuate");
-    expect_shown("/v1/why?pod=ns/a", "\"reason\":\"runs-no-pods\",\"nodes\":2");
+    simapp_expect_shown("/v1/why?pod=ns/a",
+                        "\"reason\":\"runs-no-pods\",\"nodes\":2");
     cr_assert_eq(simapp_apply(specs, n), 0);
     runner_settle(simapp_runner());
-    expect_shown("/v1/why?pod=ns/ring-h0",
-                 "\"reason\":\"runs-no-pods\",\"nodes\":2");
+    simapp_expect_shown("/v1/why?pod=ns/ring-h0",
+                        "\"reason\":\"runs-no-pods\",\"nodes\":2");
     says(0, 3, TOPO_RUNS_PODS, 0xf);
     simapp_settle();
     simapp_expect("a", POD_STATE_RUNNING, "", "");
