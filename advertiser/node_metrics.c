@@ -22,13 +22,7 @@ struct node_metrics {
 
 /* --- what is told --------------------------------------------------------- */
 
-#define FAMILY(kind, name, help, ...) \
-    {                                 \
-        name, help, METRIC_##kind,    \
-        {                             \
-            __VA_ARGS__               \
-        }                             \
-    }
+#define FAMILY METRIC_FAMILY
 
 static const struct metric_family cards = FAMILY(
     GAUGE, "biga_advertiser_cards",

@@ -1,12 +1,6 @@
 #include "extender/app/app_metrics.h"
 
-#define FAMILY(kind, name, help, ...) \
-    {                                 \
-        name, help, METRIC_##kind,    \
-        {                             \
-            __VA_ARGS__               \
-        }                             \
-    }
+#define FAMILY METRIC_FAMILY
 
 static const struct metric_family families[APP_METRICS_COUNT] = {
     [APP_HTTP_REQUESTS] =

@@ -33,6 +33,14 @@ struct metric_family {
     enum metric_type type;
     const char *labels[METRICS_LABELS_MAX]; /* unused ones NULL */
 };
+/* One of a table: its type without METRIC_, its name and help, its labels. */
+#define METRIC_FAMILY(type, name, help, ...) \
+    {                                        \
+        name, help, METRIC_##type,           \
+        {                                    \
+            __VA_ARGS__                      \
+        }                                    \
+    }
 
 struct metrics;
 /* `families` outlives the result. */

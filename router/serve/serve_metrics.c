@@ -4,13 +4,7 @@
 
 #include "router/serve/serve_private.h"
 
-#define FAMILY(kind, name, help, ...) \
-    {                                 \
-        name, help, METRIC_##kind,    \
-        {                             \
-            __VA_ARGS__               \
-        }                             \
-    }
+#define FAMILY METRIC_FAMILY
 
 static const struct metric_family families[SERVE_METRICS_COUNT] = {
     [SERVE_CALLS] =
