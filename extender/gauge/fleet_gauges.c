@@ -96,13 +96,7 @@ void fleet_gauges_plans(struct metrics *m, struct plans *plans)
 
 /* --- beyond the table ------------------------------------------------------- */
 
-#define GAUGE(name, help, ...)    \
-    {                             \
-        name, help, METRIC_GAUGE, \
-        {                         \
-            __VA_ARGS__           \
-        }                         \
-    }
+#define GAUGE(...) METRIC_FAMILY(GAUGE, __VA_ARGS__)
 
 static const struct metric_family relations =
     GAUGE("biga_allocation_relations",

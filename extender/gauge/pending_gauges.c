@@ -96,13 +96,7 @@ static void write_tally(const struct metric_family *number,
         metrics_write_sample(oldest, &reasons[r], t->oldest_s[r], out);
 }
 
-#define GAUGE(name, help, ...)    \
-    {                             \
-        name, help, METRIC_GAUGE, \
-        {                         \
-            __VA_ARGS__           \
-        }                         \
-    }
+#define GAUGE(...) METRIC_FAMILY(GAUGE, __VA_ARGS__)
 
 static const struct metric_family pods = GAUGE(
     "biga_pending_pods", "Pods that wait for a place, by why and for how long.",
