@@ -447,7 +447,9 @@ def cutting(t, c, lab, nodes, one):
                 api.delete("pods", "default", name, gracePeriodSeconds=0)
         agree(read, api)
         for one_kind in read.call("GET", "/v1/cluster")["collections"]:
-            assert one_kind["lists"] == 1, one_kind
+            # a resource that the cluster lacks is asked for again and again
+            if one_kind["error"] != "the cluster has no such resource":
+                assert one_kind["lists"] == 1, one_kind
     cut.stop()
 
 
