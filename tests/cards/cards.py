@@ -12,7 +12,6 @@ has a network of its own, see require(): racks do not disturb one another.
 Nothing of a rack is left when it ends, see keeper.py.
 """
 import concurrent.futures
-import ctypes
 import errno
 import hashlib
 import io
@@ -32,6 +31,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(1, os.path.join(os.path.dirname(HERE), "kube"))
 import keeper  # noqa: E402
 from cri import Cri, client_tls  # noqa: E402
+from network import own_network  # noqa: E402
 from proc import HANGS, Process, start_time, wait_for  # noqa: E402
 
 BUILD = os.path.join(ROOT, os.environ.get("BIGA_BUILD", "build"))
@@ -41,7 +41,6 @@ SHAPE = "dell-xe9680-bf3"
 PCI = ("0000:1a:00.0", "0000:3c:00.0", "0000:4d:00.0", "0000:5e:00.0",
        "0000:9c:00.0", "0000:bc:00.0", "0000:cc:00.0", "0000:dc:00.0")
 NODE = "host0"
-CLONE_NEWNET = 0x40000000  # of linux/sched.h; os.unshare() is of Python 3.12
 # what every containerd without CNI says when it starts
 USUAL = ("devmapper", "cni config", "cleaning up after shim", "StopContainer")
 
@@ -96,14 +95,6 @@ def require():
         print(why)
         sys.exit(77)
     own_network()
-
-
-def own_network():
-    """No address or port of this process is in another's way from now on.
-    Before any thread begins."""
-    if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) != 0:
-        raise OSError(ctypes.get_errno(), "no network namespace")
-    run("ip", "link", "set", "lo", "up")
 
 
 def may_lower_oom():

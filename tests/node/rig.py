@@ -29,9 +29,10 @@ import cards  # noqa: E402
 import images  # noqa: E402
 import keeper  # noqa: E402
 import lab  # noqa: E402
-from cards import CLONE_NEWNET, NODE, ROOT, run  # noqa: E402
+from cards import NODE, ROOT, run  # noqa: E402
 from cri import Cri  # noqa: E402
 from cluster import CONTROLLERS, Cluster, certs  # noqa: E402
+from network import CLONE_NEWNET  # noqa: E402
 from pods import Talk, is_ready  # noqa: E402
 from proc import HANGS, Process, free_port, wait_for  # noqa: E402
 
