@@ -12,6 +12,7 @@ import sys
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                              "..", "kube"))
+from network import own_network  # noqa: E402
 from proc import HANGS, wait_for  # noqa: E402
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
@@ -32,6 +33,20 @@ def lacks():
         if not shutil.which(tool):
             return f"there is no {tool}: scripts/setup --console"
     return None
+
+
+def require():
+    """Ends a test where there can be no browser: it is skipped.  Where there
+    can be, it gets a network of its own, since a page that loads while an
+    interface of the machine changes fails with ERR_NETWORK_CHANGED."""
+    why = lacks()
+    if why:
+        print(why)
+        sys.exit(77)
+    try:
+        own_network()
+    except OSError as error:
+        print(f"# in the network of the machine: {error.strerror}")
 
 
 class Browser:
@@ -101,8 +116,11 @@ class Browser:
     # --- what a person does ---------------------------------------------
 
     def get(self, url):
-        """Go there."""
+        """Go there.  The driver does not say of all failures that there were
+        some: the page is one of Chromium's own then."""
         self.ask("POST", "/url", {"url": url})
+        if self.run("return location.protocol") == "chrome-error:":
+            raise RuntimeError(f"{url}: {self.text('body')}")
 
     def url(self):
         """Where it is."""

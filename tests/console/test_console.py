@@ -585,10 +585,7 @@ def test_origins(t, fleet, browser):
 
 
 def main():
-    why = driver.lacks()
-    if why:
-        print(why)
-        sys.exit(77)
+    driver.require()
     fleet = Fleet(HOSTS)
     t = Checks(on_failure=lambda: fleet.log().splitlines()[-5:])
     fleet.note = t.note

@@ -102,10 +102,7 @@ def test_cookie(t, fleet):
 
 
 def main():
-    why = driver.lacks()
-    if why:
-        print(why)
-        sys.exit(77)
+    driver.require()
     t, browser = Checks(), Browser()
     try:
         for secure in (False, True):
