@@ -88,9 +88,9 @@ def test_run(t, node):
                 TIMEOUT, "--", "sh", "-c",
                 f"[ $JOB_COMPLETION_INDEX = 0 ] || {{ {STAYS}; }}; exit 3"
                 ).expect(1, "job default/bad will not be done")
-        there = node.pods()
-        assert there["bad-1"]["reason"] == "JobFailed", there["bad-1"]
-        assert line(node, "bad")[1] == "Failed", line(node, "bad")
+        wait_for("the other one is ended", lambda: "JobFailed" ==
+                 node.pods()["bad-1"]["reason"])
+        wait_for("and has ended", lambda: line(node, "bad")[1] == "Failed")
         node.biga("delete", "job", "bad", "--wait", TIMEOUT)
         node.wait_clean()
 
