@@ -57,6 +57,14 @@ print(json.dumps({"boot": "b1", "places": [], "pods": [{
         --data-binary "@$dir/status" -o /dev/null \
         "http://127.0.0.1:$publish/v1/nodes/$1/status"
 }
+# are_told N NODE…: they are told of so many pods.  Of one whose place is held
+# none is, until it is bound: a job is placed before that.
+are_told() {
+    local node
+    [ "$(for node in "${@:2}"; do
+        curl_publish -f "http://127.0.0.1:$publish/v1/nodes/$node/pods"
+    done | grep -o '"stop":' | wc -l)" = "$1" ]
+}
 # What the node is told of is over, and gone once that is said of it.
 cleared() {
     node_says n running
@@ -106,6 +114,7 @@ wait "$waiting" && grep -q "^job default/sum is placed$" "$dir/placed"
 ok $? "a wait ends when it is placed"
 exits 0 biga jobs && said "^default/sum +Planned +2 +2 +0 "
 ok $? "it is planned"
+until_true are_told 4 n
 node_says n running
 wait "$running" && grep -q "^job default/sum is running$" "$dir/running"
 ok $? "another one when it runs"
@@ -145,7 +154,7 @@ waiting=$!
 pids+=("$waiting")
 until_true says "^default/two +Planned +2 +2 " biga jobs
 ok $? "two pairs in a line"
-until_true says "two-1" curl_publish "http://127.0.0.1:$publish/v1/nodes/n/pods"
+until_true are_told 4 n m
 node_says n running
 node_says m running
 until_true says "^default/two +Running +2 +2 +2 " biga jobs
