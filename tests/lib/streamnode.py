@@ -5,8 +5,8 @@ until its input ends, and a log has as many lines as were asked for.
 
     streamnode.py --publish URL --node NAME [--ca F --cert F --key F]
 
-It says "ready" once it asks, and a line for each stream.  A container named
-"missing" is not there; one named "vanish" is cut off in the middle.
+It says "ready" once it has asked, and a line for each stream.  A container
+named "missing" is not there; one named "vanish" is cut off in the middle.
 """
 import argparse
 import json
@@ -238,16 +238,20 @@ class Node:
             pass
         stream.close()
 
+    def ask(self, wait):
+        answer = Stream(self, f"/v1/nodes/{self.name}/streams?wait={wait}")
+        if answer.status != 200:
+            sys.exit(f"the extender says {answer.status}: "
+                     f"{answer.body().decode()}")
+        for order in json.loads(answer.body())["streams"]:
+            threading.Thread(target=self.serve, args=(order,),
+                             daemon=True).start()
+
     def run(self):
+        self.ask(0)  # once that is answered, the node is there
         print("ready", flush=True)
         while True:
-            answer = Stream(self, f"/v1/nodes/{self.name}/streams?wait=30")
-            if answer.status != 200:
-                sys.exit(f"the extender says {answer.status}: "
-                         f"{answer.body().decode()}")
-            for order in json.loads(answer.body())["streams"]:
-                threading.Thread(target=self.serve, args=(order,),
-                                 daemon=True).start()
+            self.ask(30)
 
 
 def main():
