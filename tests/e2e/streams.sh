@@ -134,7 +134,7 @@ wait "$node" 2>/dev/null
 is_cut && until_true relays 0
 ok $? "the node vanishes: its streams end"
 away() { like 'node host0 is away since 20' "$(call "$team" team-a/one/log)"; }
-away && is "$(call "$team" team-a/one/log | tail -1)" 503
+until_true away && is "$(call "$team" team-a/one/log | tail -1)" 503
 ok $? "and those that come are refused at once, with since when"
 node
 is "$(exec_in "$team" team-a/one echo again </dev/null)" again
