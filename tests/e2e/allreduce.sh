@@ -29,6 +29,7 @@ hosts() { # N
     echo "127.0.0.1 slots=$1 max_slots=$1" >"$dir/hosts"
 }
 worker() { # RANK SIZE OPTION…
+    : >"$dir/worker$1.log" # now, or what an earlier one said would be read
     BIGA_RANK=$1 BIGA_SIZE=$2 "$program" worker --once --port "$port" \
         "${@:3}" >"$dir/worker$1.log" 2>&1 &
     pids+=($!)
@@ -110,6 +111,7 @@ port=$(free_ports 2) workers=()
 hosts 2
 worker 0 2
 worker 1 3
+until_true grep -q "waits" "$dir/worker0.log"
 rank 1 2
 [ $? = 1 ] && grep -q "the worker of rank 1 (127.0.0.1:$((port + 1))): .*sent a HELLO of rank 1 of 2, .*must be a HELLO of rank 1 of 3" "$dir/rank1.log"
 ok $? "a worker of another size refuses the rank, and the rank says so"
