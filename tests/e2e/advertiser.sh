@@ -46,7 +46,7 @@ host() { # a host description of so many cards
     done
 }
 
-publish=$(free_port 17000) # the same again after an outage
+publish=$(free_port 11000) # the same again after an outage
 start_extender --publish-listen "127.0.0.1:$publish"
 [ "$(port publish)" = "$publish" ]
 ok $? "the server starts"

@@ -14,7 +14,7 @@ program=$BUILD/allreduce
 free_ports() {
     local p i
     while :; do
-        p=$(free_port 17000)
+        p=$(free_port 18000)
         for i in $(seq 0 "$1") $(seq 300 $((300 + $1))); do
             if { : ; } 2>/dev/null 3<>"/dev/tcp/127.0.0.1/$((p + i))"; then
                 continue 2

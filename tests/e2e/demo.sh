@@ -126,7 +126,7 @@ kill "$other"
 wait "$other"
 
 # ports that were asked for
-read=$(free_port 11000) sched=$(free_port 13000) publish=$(free_port 15000)
+read=$(free_port 11700) sched=$(free_port 12400) publish=$(free_port 13100)
 "$build/biga" demo --once --hosts 8 --pairs 4 \
     --read-listen "127.0.0.1:$read" --scheduler-listen "127.0.0.1:$sched" \
     --publish-listen "127.0.0.1:$publish" >"$work/4" 2>&1

@@ -11,7 +11,7 @@ for tool in python3 openssl prometheus promtool; do
 done
 # not the usual ones, which e2e/demo.sh takes, and wants to find taken
 exec "${BUILD:-build}/biga" demo --once \
-    --read-listen "127.0.0.1:$(free_port 11000)" \
-    --scheduler-listen "127.0.0.1:$(free_port 13000)" \
-    --publish-listen "127.0.0.1:$(free_port 15000)" \
+    --read-listen "127.0.0.1:$(free_port 13800)" \
+    --scheduler-listen "127.0.0.1:$(free_port 14500)" \
+    --publish-listen "127.0.0.1:$(free_port 15200)" \
     --then "python3 -B tests/e2e/monitoring.py"

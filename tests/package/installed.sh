@@ -93,7 +93,7 @@ check "a card's containerd is set up without the repository" 0 \
 # an extender and an advertiser as their units have them, but for ports; not
 # by inside(): $! would be the shell around them, and they would go on
 ports=()
-for first in 11000 13000 15000; do
+for first in 15900 16600 17300; do
     ports+=("127.0.0.1:$(free_port $first)")
 done
 "${there[@]}" biga-extender --state /var/lib/biga --read-listen "${ports[0]}" \
