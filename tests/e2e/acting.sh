@@ -41,7 +41,8 @@ cat >"$dir/cards.json" <<EOF
             "endpoint": "tcp://127.0.0.1:1"}]}
 EOF
 
-start_extender
+# one of the nodes is published once, and never heard from again
+start_extender --fresh 1h
 publish=$(port publish)
 read=$(port read)
 export BIGA_SERVER=http://127.0.0.1:$read
