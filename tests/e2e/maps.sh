@@ -37,7 +37,8 @@ host() { # further words on the NUMA node
 host cpu-list="$cpus" >"$dir/h.host"
 host >"$dir/plain.host"
 
-start_extender
+# all that is asked is asked of nodes that are heard from
+start_extender --fresh 1h
 read=$(port read) publish=$(port publish) sched=$(port scheduler)
 advertise() { # node, host description
     "$BUILD/biga-advertiser" --server "http://127.0.0.1:$publish" \
