@@ -36,7 +36,8 @@ bind() { # POD NODE
         \"PodUID\":\"uid-$1\",\"Node\":\"$2\"}"
 }
 
-start_extender
+# no node is stale before that is looked for
+start_extender --fresh 1h
 # not by the function: what is killed below would be the shell around it
 "$BUILD/biga" --server "http://127.0.0.1:$(port read)" events -w \
     >"$dir/watched" 2>"$dir/watch.log" &
