@@ -186,7 +186,7 @@ int main(int argc, char **argv)
             die("thread", "cannot be started");
     }
     int64_t end_ms = clock_ms() + seconds * 1000;
-    while (clock_ms() < end_ms)
+    while (clock_ms() < end_ms || !n_binds || !n_posts || !n_answers || !n_news)
         writer_sweep(writer);
     atomic_store(&stopping, true);
     for (size_t i = 0; i < ARRAY_LEN(workers); i++)
@@ -203,5 +203,5 @@ int main(int argc, char **argv)
     (void)printf("race_history: %lu binds, %lu posts, %lu answers, %lu news\n",
                  atomic_load(&n_binds), atomic_load(&n_posts),
                  atomic_load(&n_answers), atomic_load(&n_news));
-    return n_binds && n_posts && n_answers && n_news ? 0 : 1;
+    return 0;
 }
