@@ -685,7 +685,7 @@ Test(access, hanging_api_server_blocks_nobody_else)
                       "Authorization: Bearer token-%d\r\n\r\n",
                       i);
         cr_assert(raw_send(fds[i], text));
-        for (int k = 0; i == 0 && k < 6000 && !atomic_load(&api.held); k++)
+        for (int k = 0; i == 0 && k < 60000 && !atomic_load(&api.held); k++)
             (void)usleep(5000);
     }
     cr_assert_not_null(atomic_load(&api.held));

@@ -135,7 +135,7 @@ Test(policy_file, is_looked_after)
     struct error err = {0};
     cr_assert_eq(reload_start(&item, 1, 5, &reload, &err), 0, "%s", err.text);
     put(QUOTA("7"));
-    for (int i = 0; i < 6000 && in_force() != 7; i++)
+    for (int i = 0; i < 60000 && in_force() != 7; i++)
         (void)usleep(5000);
     reload_stop(reload);
     cr_expect_eq(in_force(), 7);

@@ -285,7 +285,7 @@ Test(cluster_rooms, come_by_themselves_and_together)
 {
     static struct model m;
     change_node(&m, 0, true);
-    for (int i = 0; i < 30000 && room_of("h0").cpu_milli == INT64_MAX; i++)
+    for (int i = 0; i < 300000 && room_of("h0").cpu_milli == INT64_MAX; i++)
         sleep_ms(1);
     cr_assert_neq(room_of("h0").cpu_milli, INT64_MAX, "nobody was told");
     settle();

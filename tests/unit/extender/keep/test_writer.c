@@ -140,7 +140,7 @@ Test(writer, notices_silence_and_return)
         w, &(struct slice_cache_body){name, NULL, json, strlen(json)},
         &version));
     cr_expect_gt(version, 0);
-    for (int i = 0; i < 30000 && status_of(w, "n1") != NODE_READY; i++)
+    for (int i = 0; i < 300000 && status_of(w, "n1") != NODE_READY; i++)
         usleep(1000);
     cr_expect_eq(status_of(w, "n1"), NODE_READY, "it comes back by itself");
     cr_expect_eq(sim_bind(w, &d, "n1", NULL, NULL), 0);
@@ -337,7 +337,7 @@ Test(writer, takes_many_binds_in_one_batch)
                                     .done = count_done};
         writer_post(w, &ops[i]);
     }
-    for (int i = 0; i < 30000 && n_done < MANY; i++)
+    for (int i = 0; i < 300000 && n_done < MANY; i++)
         usleep(1000);
     cr_assert_eq(n_done, MANY);
     int bound = 0;

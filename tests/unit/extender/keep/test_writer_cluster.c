@@ -374,7 +374,7 @@ Test(writer_cluster, hears_heartbeats_without_a_snapshot)
     writer_sweep(w);
     cr_expect_eq(status_of(w, "n1"), NODE_STALE);
     cr_expect_eq(tell(w, WRITER_HEARD, "n1", false), 0);
-    for (int i = 0; i < 30000 && status_of(w, "n1") != NODE_READY; i++)
+    for (int i = 0; i < 300000 && status_of(w, "n1") != NODE_READY; i++)
         (void)usleep(1000);
     cr_expect_eq(status_of(w, "n1"), NODE_READY, "without a sweep of ours");
     writer_stop(w);
