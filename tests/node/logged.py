@@ -79,9 +79,11 @@ class Files:
     def size(self):
         """How many there are, and the bytes of the one that is written: of
         none, when the kubelet has just renamed it."""
-        path = os.path.join(self.folder, "0.log")
-        return len(self.names()), \
-            os.path.getsize(path) if os.path.exists(path) else 0
+        n = len(self.names())
+        try:
+            return n, os.path.getsize(os.path.join(self.folder, "0.log"))
+        except FileNotFoundError:
+            return n, 0
 
 
 class Compared:
