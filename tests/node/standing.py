@@ -235,7 +235,7 @@ class Standing:
         self.n_new += 1
         name = self.p.up(f"new{self.n_new}", sh(
             "exec 3<&0; (while read l <&3; do echo heard $l; done) & " + WAIT,
-            stdin=True))
+            stdin=True), terminationGracePeriodSeconds=60)
         assert self.p.here(self.r.pod(name))
         talk = self.r.talk("attach", "-i", name)
         talk.write("me\n")
