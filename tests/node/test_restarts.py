@@ -51,6 +51,15 @@ def kubelet_back(r):
     wait_for("the kubelet knows its pods", knows)
 
 
+def router_back(r):
+    """Also the kubelet reaches it: that dials what was away less and less
+    often, and fails all that it is asked meanwhile."""
+    wait_for("it answers", lambda: Cri(unix=r.way.socket).version())
+    for p in ("host", "card"):
+        wait_for("the kubelet reaches it", lambda p=p: r.c.kubectl(
+            "exec", f"{p}-{standing.PAIR}", "--", "true") == "")
+
+
 def runtime_back(r, place):
     """It does what it is asked through the router."""
     place.wait_up()
@@ -64,8 +73,7 @@ def runtime_back(r, place):
 def all_parts(card):
     return (
         Part("kubelet", lambda r: r.kubelet, kubelet_back),
-        Part("router", lambda r: r.way.process, lambda r: wait_for(
-            "it answers", lambda: Cri(unix=r.way.socket).version())),
+        Part("router", lambda r: r.way.process, router_back),
         Part("advertiser", lambda r: r.biga.advertisers[0],
              lambda r: r.biga.wait_slices(1)),
         Part("host containerd", lambda r: r.rack.host.containerd,
