@@ -50,6 +50,13 @@ def free_cards(r):
     return r.run_biga("nodes")
 
 
+def all_free(r):
+    """The same, once it knows the node and all its cards are idle."""
+    said = free_cards(r)
+    assert NODE in said and f" {PAIRS}/{PAIRS} " in said, said
+    return said
+
+
 def test_places(t, r):
     host, card = Place(r), OnCard(r)
     with t.check("kubectl apply: all pods of the job run"):
@@ -116,7 +123,7 @@ def main():
             r.c.api.patch("nodes", None, NODE, {"status": {
                 "capacity": {"nvidia.com/gpu": "8"},
                 "allocatable": {"nvidia.com/gpu": "8"}}}, sub="status")
-            before = wait_for("biga answers", lambda: free_cards(r))
+            before = wait_for("all is free", lambda: all_free(r))
             t.note(before)
         if not t.failed:
             hosts = test_places(t, r)
