@@ -89,6 +89,16 @@ class Promises:
             self.wait_event(name, found)
         return name
 
+    def wait_cards(self, name):
+        """Until it is told on its cards: a kubelet tells of a claim when it
+        has prepared it, which may be later than its GPUs."""
+        def told():
+            found = self.seen(name)
+            assert found["achieved"]["cards"] == [
+                c["pci"] for c in found["cards"]], found
+            return True
+        wait_for(f"{name} is told with its cards", told)
+
     def events(self, name):
         return [e for e in self.api.list(
             "events", "default", fieldSelector=f"involvedObject.name={name}")
@@ -176,9 +186,7 @@ def test_claims(t, p):
         lost = set(p.lost)
         for gpus in (0, len(GPUS)) * 2:
             name = p.up(gpus=gpus, claim=True)
-            found = p.seen(name)
-            assert found["achieved"]["cards"] == [
-                c["pci"] for c in found["cards"]], found
+            p.wait_cards(name)
             p.n.gone(name)
         pair = [p.up(claim=True), p.up(claim=True)]
         assert len({p.seen(x)["cards"][0]["pci"] for x in pair}) == 2
