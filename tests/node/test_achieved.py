@@ -122,10 +122,30 @@ class Node:
     def start(self, *more):
         self.plugin.start()
         self.advertise(*more)
-        wait_for("the kubelet has the plugin's devices", lambda: str(
-            len(GPUS)) == self.r.c.api.get("nodes", None, cards.NODE)[
-                "status"]["allocatable"].get(RESOURCE))
+        wait_for("the kubelet has the plugin's devices",
+                 lambda: self.status()[1])
         self.r.c.apply([TEMPLATE])
+
+    def status(self):
+        """When the kubelet told of its node last, and whether that has all
+        of the plugin's devices."""
+        found = self.r.c.api.get("nodes", None, cards.NODE)["status"]
+        when, = [c["lastHeartbeatTime"] for c in found["conditions"]
+                 if c["type"] == "Ready"]
+        return when, found["allocatable"].get(RESOURCE) == str(len(GPUS))
+
+    def restart_kubelet(self):
+        """It has the plugin's devices again: a pod that comes before that
+        and wants some fails."""
+        self.r.kubelet.kill()
+        before, _ = self.status()
+        self.r.start_kubelet()
+
+        def again():
+            when, has = self.status()
+            return when != before and has
+        wait_for("the new kubelet has the plugin's devices", again)
+        self.r.wait_ready()
 
     def claims(self):
         """What makes an advertiser give its cards by claims."""
@@ -277,9 +297,7 @@ def test_heals(t, n):
         name = n.up(gpus=3)
         n.wait_true(name)
         before = len(n.told.all())
-        n.r.kubelet.kill()
-        n.r.start_kubelet()
-        n.r.wait_ready()
+        n.restart_kubelet()
         second = n.up(gpus=1)
         n.wait_true(name, second)
         stays(name, before)
