@@ -91,6 +91,11 @@ class Told:
                     json.loads(obj["data"]["report"])
                     for kind, obj in self.versions]
 
+    def has(self, name):
+        """Whether the last one that it has seen tells of that pod."""
+        last = (self.all() or [None])[-1]
+        return bool(last) and name in {p["name"] for p in last["pods"]}
+
 
 class Node:
     """A rig with the plugin and the advertiser on its host."""
@@ -296,6 +301,7 @@ def test_heals(t, n):
     with t.check("what is told of a pod stands while its kubelet starts anew"):
         name = n.up(gpus=3)
         n.wait_true(name)
+        wait_for("the watch has seen it", lambda: n.told.has(name))
         before = len(n.told.all())
         n.restart_kubelet()
         second = n.up(gpus=1)
