@@ -161,10 +161,13 @@ def test_mpirun(t, node, shell):
         begun = shell.start(*mpirun, "sh", "-c", "echo up; exec sleep 4713")
         for _ in range(PAIRS):
             assert begun.stdout.readline() == b"up\n"
-        ranks = wait_for("all ranks sleep", lambda: (
-            found := ours(node.rack, "sleep 4713"), len(found) == PAIRS)[1]
-            and [p for p in found if p[1] == "sleep 4713"])
-        os.kill(ranks[5][0], signal.SIGKILL)
+
+        def asleep():
+            # who has said "up" may be the shell for a moment more
+            found = [pid for pid, line in ours(node.rack, "sleep 4713")
+                     if line == "sleep 4713"]
+            return found if len(found) == PAIRS else None
+        os.kill(wait_for("all ranks sleep", asleep)[5], signal.SIGKILL)
         out, err = begun.communicate(timeout=HANGS)
         assert begun.returncode != 0 and b"signal 9" in err, (out, err)
         wait_for("nothing is left", lambda: not ours(
