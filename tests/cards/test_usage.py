@@ -86,7 +86,11 @@ class Metrics:
         return {name: float(value) for name, value in lines}
 
     def wait(self, what, true):
-        wait_for(what, lambda: true(self.read()))
+        """The first reading for which that is true."""
+        def read():
+            now = self.read()
+            return now if true(now) else None
+        return wait_for(what, read)
 
 
 def calls(card, outcome):
@@ -106,8 +110,8 @@ def test_metrics(t, node, metrics):
     card = node.rack.cards[0]
     with t.check("the advertiser counts pods by state, and cards by health"):
         node.wait_state(["p-0", "p-0-xpu"], "running")
-        metrics.wait("the card is ready", lambda m: m[cards_that_are("ready")])
-        now = metrics.read()
+        now = metrics.wait("the card is ready",
+                           lambda m: m[cards_that_are("ready")])
         assert now['biga_advertiser_pods{state="running"}'] == 2, now
         assert now['biga_advertiser_pods{state="failed"}'] == 0, now
         assert now[cards_that_are("lost")] == 0, now
