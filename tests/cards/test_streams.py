@@ -94,8 +94,11 @@ def test_commands(t, door, name):
         assert (code, len(out), out == text) == (0, len(text), True), \
             (code, len(out))
     with t.check(f"{name}: a terminal, and its size"):
-        ws = door.exec(*sh, "read a; echo got $a; busybox stty size",
-                        stdin=True, stderr=False, tty=True)
+        # sizes and input come by streams of their own, in any order
+        ws = door.exec(*sh, "read a; echo got $a; "
+                       "until [ \"$(busybox stty size)\" = '31 97' ]; do "
+                       "busybox usleep 20000; done; busybox stty size",
+                       stdin=True, stderr=False, tty=True)
         ws.send(RESIZE, b'{"Width":97,"Height":31}')
         ws.send(STDIN, b"hello\n")
         text = ws.until(STDOUT, b"31 97")
