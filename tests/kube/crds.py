@@ -1,6 +1,6 @@
 """Kinds that others bring: of the real names, enough to take objects of
 them."""
-from proc import HANGS
+from proc import HANGS, wait_for
 
 
 def define(c, *kinds):
@@ -21,3 +21,7 @@ def define(c, *kinds):
                         "x-kubernetes-preserve-unknown-fields": True}}}]}}])
     c.kubectl("wait", "--for=condition=Established", "crd", "--all",
               f"--timeout={HANGS:.0f}s")
+    # it is known as established before it is served
+    for group, version, _, plural in kinds:
+        wait_for(f"{plural} are served", lambda where=f"/apis/{group}/"
+                 f"{version}/{plural}": c.api.call("GET", where))
