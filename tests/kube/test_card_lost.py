@@ -8,7 +8,7 @@ import pool
 from check import Checks
 from lab import Lab
 from proc import wait_for
-from test_cluster import (Beats, Scheduler, allocations, publish, schedule,
+from test_cluster import (Beats, Leading, allocations, publish, schedule,
                           statuses, wait_status)
 
 LOST = "biga.dev/CardLost"
@@ -31,8 +31,7 @@ class Bench:
                         requests={"biga.dev/card": 1},
                         terminationGracePeriodSeconds=30)
         pod["metadata"]["annotations"]["biga.dev/exclusive"] = "true"
-        schedule(self.api, Scheduler(self.lab, self.lab.leader()), pod,
-                 self.nodes)
+        schedule(self.api, Leading(self.lab), pod, self.nodes)
         fleet.Kubelet(self.api).phase(self.pod(name), "Running")
         return self.place(name)
 
@@ -120,7 +119,7 @@ def evicted(b):
     with b.t.check("its successors get every card but that one, while it is "
                    "not gone"):
         publish(b.api, node)  # the card is there again, and so may the pod be
-        scheduler = Scheduler(b.lab, b.lab.leader())
+        scheduler = Leading(b.lab)
         names = [f"next{i}" for i in range(NODES * CARDS - 1)]
         places = [b.service(name, "never") for name in names]
         assert len(set(places)) == len(names)

@@ -201,6 +201,18 @@ class Scheduler:
         return got
 
 
+class Leading(Scheduler):
+    """The same of whichever replica leads by then."""
+
+    def __init__(self, lab):
+        super().__init__(lab, lab.leader())
+        self.lab = lab
+
+    def ask(self, verb, body):
+        self.api = self.lab.scheduler_api(self.lab.leader())
+        return super().ask(verb, body)
+
+
 def statuses(read):
     return {n["name"]: n["status"] for n in
             read.call("GET", "/v1/nodes")["items"]}
