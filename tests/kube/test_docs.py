@@ -29,10 +29,14 @@ def shown_aligned(said):
 
 
 def told_of_pods(text):
-    """What is looked at of them; Events may come after what they tell."""
-    said = run(ENV + text)
-    for word in ("-xpu ", "extender"):
-        assert word in said, f"no {word!r} in {said}"
+    """What is looked at of them; Events may come after what they tell, and
+    xPU pods after their host pods are ready."""
+    def seen():
+        said = run(ENV + text)
+        for word in ("-xpu ", "extender"):
+            assert word in said, f"no {word!r} in {said}"
+        return True
+    wait_for("all is there", seen)
     describe, = [line for line in text.splitlines()
                  if line.startswith("kubectl describe ")]
     wait_for("it is told so", lambda: "Aligned" in run(ENV + describe))
