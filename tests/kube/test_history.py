@@ -72,9 +72,10 @@ def starts_over(t, c, lab, past):
                                    "Failed")
         extender.start()
         again = Past(lab)
+        again.wait("over", "Bound", "Started", "Failed", "Released")
+        # now what it found at its start is compared, and what follows is news
         c.api.delete("pods", "default", "kept")
         again.wait("kept", "Bound", "Started", "Ended", "Released")
-        again.wait("over", "Bound", "Started", "Failed", "Released")
         events = again.events()
         news = events[len(before):]
         assert not [e for e in news if e["reason"] in ("Bound", "Started")
