@@ -45,10 +45,22 @@ class Told:
                 "pods", "default", p["metadata"]["name"],
                 {"status": {"phase": phase, **more}}, sub="status")
 
+    def bound(self, pods):
+        """Until all are, and each was counted."""
+        fleet.wait_bound(self.api, [p["metadata"]["name"] for p in pods])
+        for role in ("host", "xpu"):
+            n = sum(p["metadata"]["labels"]["biga.dev/role"] == role
+                    for p in pods)
+            wait_for(f"{n} binds of {role} pods are counted",
+                     lambda r=role, n=n: self.metric(
+                         "biga_bind_wait_seconds_count",
+                         f'role="{r}"') == n)
+
     def live(self, pods):
         """From planned to gone."""
         self.job("ring", state="Planned", size=2, placed=2, running=0,
                  reason="")
+        self.bound(pods)  # its places may have been held alone
         self.set_status(pods, "Running", conditions=[
             {"type": "Ready", "status": "True"}],
             startTime="2026-01-02T03:04:05Z")
