@@ -351,7 +351,14 @@ def allocation(t, c):
             return "only Biga writes" in str(error)
         return False
 
+    def granted():
+        return extender.create("selfsubjectaccessreviews", {"spec": {
+            "resourceAttributes": {"verb": "patch", "resource": "pods",
+                                   "namespace": "default"}}})["status"][
+                                       "allowed"]
+
     wait_for("the other policy", in_force)
+    wait_for("the rights of the gate", granted)
     with t.check("no user says that a pod has cards"):
         refused(lambda: user.create("pods", tenant_pod(
             "forged", annotations=note)), "only Biga writes")
