@@ -26,6 +26,7 @@ from test_cluster import TIMEOUT, is_late
 NODES = 8
 CLIENTS = 4
 PODS = 80  # at least, that are bound under each load
+LIVE = 200  # of those at a time: hosts have room for two loads
 VERDICT = 10  # seconds for which it holds (extender/admit/review.h)
 KEPT_FOR = 40  # requests on one connection, of those clients that keep them
 
@@ -340,7 +341,7 @@ class Load:
     def __init__(self, lab, extender, stem):
         self.lab, self.api = lab, lab.c.api
         self.extender, self.port = extender, extender.ports["scheduler"]
-        self.stem, self.made = stem, 0
+        self.stem, self.made, self.ended = stem, 0, 0
         self.stopping = threading.Event()
         self.clients = [Client(self, i % 2 == 0) for i in range(CLIENTS)]
         self.errors, self.mark = 0, len(extender.text())
@@ -358,12 +359,23 @@ class Load:
             thread.join(30)
 
     def feed(self):
-        """About ten pods a second."""
+        """About ten pods a second; of too many the oldest ends, so that
+        there is room however long the load lasts."""
         while not self.stopping.wait(0.08):
+            if self.made - self.ended >= LIVE:
+                self.end_oldest()
+                continue
             self.api.create("pods", jobs.host_pod(
                 f"{self.stem}{self.made}", gpus=0, cpu=1, cores=1,
                 memory_mib=64))
             self.made += 1
+
+    def end_oldest(self):
+        """Once it is bound."""
+        name = f"{self.stem}{self.ended}"
+        if self.api.get("pods", "default", name)["spec"].get("nodeName"):
+            self.api.delete("pods", "default", name, gracePeriodSeconds=0)
+            self.ended += 1
 
     def go_round(self, n=12):
         """Until so many pods more are bound, and every client has connected
@@ -377,8 +389,9 @@ class Load:
             for c, (good, connections) in zip(self.clients, was)), every=0.1)
 
     def bound(self):
-        return sum(1 for name in fleet.bound(self.api)
-                   if name.startswith(self.stem))
+        """How many have been."""
+        return self.ended + sum(1 for name in fleet.bound(self.api)
+                                if name.startswith(self.stem))
 
     def note_errors(self):
         """Those of the kube-scheduler that runs; before it ends."""
@@ -390,11 +403,11 @@ class Load:
     def judge(self, t):
         """After the end: all was well."""
         self.note_errors()
-        names = [f"{self.stem}{i}" for i in range(self.made)]
-        fleet.wait_bound(self.api, names)
+        fleet.wait_bound(self.api, [
+            f"{self.stem}{i}" for i in range(self.ended, self.made)])
         good = sum(c.good for c in self.clients)
         bad = [text for c in self.clients for text in c.bad]
-        t.note(f"{len(names)} pods bound; {good} requests over "
+        t.note(f"{self.made} pods bound; {good} requests over "
                f"{sum(c.connections for c in self.clients)} connections")
         assert not bad, f"{len(bad)} requests failed: {bad[:3]}"
         self.judge_log(t, self.extender.text()[self.mark:])
