@@ -2,9 +2,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-pid_t failchild_start(const char *points, const char *const *argv, int *ret_fd)
+#include "lib/base/mem.h"
+
+/* What it writes is read from `ret_fd`; -1: errno. */
+static pid_t start(const char *points, const char *const *argv, int *ret_fd)
 {
     int fds[2];
     if (pipe(fds) < 0)
@@ -25,4 +29,18 @@ pid_t failchild_start(const char *points, const char *const *argv, int *ret_fd)
     errno = code;
     *ret_fd = fds[0];
     return pid;
+}
+
+int failchild_run(const char *points, const char *const *argv, size_t size,
+                  failchild_learn_f *learn, void *ctx)
+{
+    cleanup_free void *record = xmalloc(size);
+    int status, fd;
+    pid_t pid = start(points, argv, &fd);
+    if (pid < 0)
+        return -1;
+    while (read(fd, record, size) == (ssize_t)size)
+        learn(ctx, record);
+    (void)close(fd);
+    return waitpid(pid, &status, 0) == pid ? status : -1;
 }

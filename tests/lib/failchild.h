@@ -3,11 +3,14 @@
 #ifndef BIGA_TESTS_FAILCHILD_H
 #define BIGA_TESTS_FAILCHILD_H
 
-#include <sys/types.h>
+#include <stddef.h>
 
-/* Begins it with these arguments (NULL at the end) and BIGA_FAILPOINTS; what it
- * writes to its standard output is read from `ret_fd`, which the caller closes.
- * -1: errno. */
-pid_t failchild_start(const char *points, const char *const *argv, int *ret_fd);
+/* Runs it with these arguments (NULL at the end) and BIGA_FAILPOINTS until it
+ * ends.  What it writes to its standard output are records of `size` bytes,
+ * each of which is given to `learn` as it comes.  How it ended, as waitpid()
+ * has it; -1: errno. */
+typedef void failchild_learn_f(void *ctx, const void *record);
+int failchild_run(const char *points, const char *const *argv, size_t size,
+                  failchild_learn_f *learn, void *ctx);
 
 #endif

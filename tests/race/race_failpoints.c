@@ -201,9 +201,10 @@ struct pod {
     bool left; /* was released since its pair last had a place for sure */
 };
 
-static void learn(struct pod *pods, const struct record *r)
+static void learn(void *pods, const void *record)
 {
-    struct pod *p = &pods[r->pod];
+    const struct record *r = record;
+    struct pod *p = (struct pod *)pods + r->pod;
     p->left |= r->kind == 'r';
     if (r->kind == 'b' || r->kind == 'r') {
         p->open[p->n_open++] = *r;
@@ -332,20 +333,14 @@ static void check_restart(const char *dir, struct pod *pods, const char *where)
 static bool run_child(const char *dir, unsigned seed, const char *points,
                       struct pod *pods)
 {
-    struct record r;
-    int status, fd;
     char number[16];
     (void)snprintf(number, sizeof number, "%u", seed);
     const char *const argv[] = {"race_failpoints", "--child", dir, number,
                                 NULL};
-    pid_t pid = failchild_start(points, argv, &fd);
-    if (pid < 0)
+    int status = failchild_run(points, argv, sizeof(struct record), learn,
+                               pods);
+    if (status < 0)
         die("a child", strerror(errno));
-    while (read(fd, &r, sizeof r) == (ssize_t)sizeof r)
-        learn(pods, &r);
-    (void)close(fd);
-    if (waitpid(pid, &status, 0) != pid)
-        die("waitpid", strerror(errno));
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return false;
     /* a failed fsync is the one error that ends the process by itself */

@@ -228,24 +228,25 @@ static void check_restart(const char *dir, uint64_t committed,
 
 /* --- the parent: one run -------------------------------------------------- */
 
+static void learn(void *committed, const void *record)
+{
+    uint64_t *most = committed;
+    const uint64_t *newest = record;
+    *most = *newest > *most ? *newest : *most;
+}
+
 /* True when it died, false when it ended by itself. */
 static bool run_child(const char *dir, unsigned seed, const char *points,
                       uint64_t *committed)
 {
-    uint64_t newest;
-    int status, fd;
     char number[16];
     (void)snprintf(number, sizeof number, "%u", seed);
     const char *const argv[] = {"race_history_kill", "--child", dir, number,
                                 NULL};
-    pid_t pid = failchild_start(points, argv, &fd);
-    if (pid < 0)
+    int status = failchild_run(points, argv, sizeof *committed, learn,
+                               committed);
+    if (status < 0)
         die("a child", strerror(errno));
-    while (read(fd, &newest, sizeof newest) == (ssize_t)sizeof newest)
-        *committed = newest > *committed ? newest : *committed;
-    (void)close(fd);
-    if (waitpid(pid, &status, 0) != pid)
-        die("waitpid", strerror(errno));
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return false;
     if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)

@@ -136,9 +136,10 @@ static int child(const char *socket, const char *dir)
 
 /* --- the parent ---------------------------------------------------------------- */
 
-static void learn(struct pod *pods, const struct record *r)
+static void learn(void *pods, const void *record)
 {
-    struct pod *p = &pods[r->pod];
+    const struct record *r = record;
+    struct pod *p = (struct pod *)pods + r->pod;
     p->asked = true;
     p->removing |= r->kind == 'r';
     p->removed |= r->kind == 'R';
@@ -152,17 +153,11 @@ static void learn(struct pod *pods, const struct record *r)
 static bool run_child(const char *socket, const char *dir, const char *points,
                       struct pod *pods)
 {
-    int status, fd;
-    struct record record;
     const char *const argv[] = {"race_making", "--child", socket, dir, NULL};
-    pid_t pid = failchild_start(points, argv, &fd);
-    if (pid < 0)
+    int status = failchild_run(points, argv, sizeof(struct record), learn,
+                               pods);
+    if (status < 0)
         die("a child", strerror(errno));
-    while (read(fd, &record, sizeof record) == (ssize_t)sizeof record)
-        learn(pods, &record);
-    (void)close(fd);
-    if (waitpid(pid, &status, 0) != pid)
-        die("waitpid", strerror(errno));
     if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
         die(points, "the child failed");
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
