@@ -1,10 +1,10 @@
 #include "tests/lib/http/h2rig.h"
+#include "tests/lib/await.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <poll.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
@@ -205,8 +205,7 @@ struct tls_client_config h2_server_me(const struct h2_server *s)
 
 void h2_server_await(struct h2_server *s, unsigned n)
 {
-    for (int i = 0; i < 60000 && atomic_load(&s->n_waiting) < n; i++)
-        (void)usleep(5000);
+    AWAIT(atomic_load(&s->n_waiting) >= n);
     if (atomic_load(&s->n_waiting) < n)
         abort();
 }

@@ -13,6 +13,7 @@
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
 #include "model/slice/slice.h"
+#include "tests/lib/await.h"
 #include "tests/lib/http/certs.h"
 #include "tests/lib/http/rawclient.h"
 #include "tests/lib/http/tlsclient.h"
@@ -685,8 +686,8 @@ Test(access, hanging_api_server_blocks_nobody_else)
                       "Authorization: Bearer token-%d\r\n\r\n",
                       i);
         cr_assert(raw_send(fds[i], text));
-        for (int k = 0; i == 0 && k < 60000 && !atomic_load(&api.held); k++)
-            (void)usleep(5000);
+        if (i == 0)
+            AWAIT(atomic_load(&api.held));
     }
     cr_assert_not_null(atomic_load(&api.held));
     cr_expect_eq(raw_read(answered(fds + 1, MANY - 1), false, &reply), 503);

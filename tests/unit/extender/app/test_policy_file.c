@@ -8,6 +8,7 @@
 #include "extender/app/app_metrics.h"
 #include "extender/app/reload.h"
 #include "lib/base/mem.h"
+#include "tests/lib/await.h"
 #include "tests/lib/sim/simstate.h"
 #include "tests/lib/tmpdir.h"
 
@@ -135,8 +136,7 @@ Test(policy_file, is_looked_after)
     struct error err = {0};
     cr_assert_eq(reload_start(&item, 1, 5, &reload, &err), 0, "%s", err.text);
     put(QUOTA("7"));
-    for (int i = 0; i < 60000 && in_force() != 7; i++)
-        (void)usleep(5000);
+    AWAIT(in_force() == 7);
     reload_stop(reload);
     cr_expect_eq(in_force(), 7);
 }

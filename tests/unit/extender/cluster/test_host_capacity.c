@@ -12,6 +12,7 @@
 #include "lib/base/str.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "tests/lib/await.h"
 #include "tests/lib/sim/simstate.h"
 
 enum { HOSTS = 12, PODS = 300, STEPS = 4000, CHECKS = 100 };
@@ -285,8 +286,7 @@ Test(cluster_rooms, come_by_themselves_and_together)
 {
     static struct model m;
     change_node(&m, 0, true);
-    for (int i = 0; i < 300000 && room_of("h0").cpu_milli == INT64_MAX; i++)
-        sleep_ms(1);
+    AWAIT(room_of("h0").cpu_milli != INT64_MAX);
     cr_assert_neq(room_of("h0").cpu_milli, INT64_MAX, "nobody was told");
     settle();
     uint64_t before = snapshot_number();

@@ -1,11 +1,11 @@
 #include <criterion/criterion.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "extender/keep/writer.h"
 #include "lib/base/jscan.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
+#include "tests/lib/await.h"
 #include "tests/lib/sim/simstate.h"
 #include "tests/lib/tmpdir.h"
 
@@ -140,8 +140,7 @@ Test(writer, notices_silence_and_return)
         w, &(struct slice_cache_body){name, NULL, json, strlen(json)},
         &version));
     cr_expect_gt(version, 0);
-    for (int i = 0; i < 300000 && status_of(w, "n1") != NODE_READY; i++)
-        usleep(1000);
+    AWAIT(status_of(w, "n1") == NODE_READY);
     cr_expect_eq(status_of(w, "n1"), NODE_READY, "it comes back by itself");
     cr_expect_eq(sim_bind(w, &d, "n1", NULL, NULL), 0);
 
@@ -337,8 +336,7 @@ Test(writer, takes_many_binds_in_one_batch)
                                     .done = count_done};
         writer_post(w, &ops[i]);
     }
-    for (int i = 0; i < 300000 && n_done < MANY; i++)
-        usleep(1000);
+    AWAIT(n_done >= MANY);
     cr_assert_eq(n_done, MANY);
     int bound = 0;
     for (int i = 0; i < MANY; i++) {

@@ -2,11 +2,11 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "extender/keep/writer.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
+#include "tests/lib/await.h"
 #include "tests/lib/sim/simstate.h"
 
 enum { FRESH_MS = 15000 };
@@ -374,8 +374,7 @@ Test(writer_cluster, hears_heartbeats_without_a_snapshot)
     writer_sweep(w);
     cr_expect_eq(status_of(w, "n1"), NODE_STALE);
     cr_expect_eq(tell(w, WRITER_HEARD, "n1", false), 0);
-    for (int i = 0; i < 300000 && status_of(w, "n1") != NODE_READY; i++)
-        (void)usleep(1000);
+    AWAIT(status_of(w, "n1") == NODE_READY);
     cr_expect_eq(status_of(w, "n1"), NODE_READY, "without a sweep of ours");
     writer_stop(w);
     clock_set_fake(-1);

@@ -9,6 +9,7 @@
 
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
+#include "tests/lib/await.h"
 #include "tests/lib/http/h2rig.h"
 #include "tests/lib/virtual.h"
 
@@ -403,8 +404,7 @@ static void expect_refused(struct h2_server *s, struct h2_client *c, int32_t id,
     cr_assert(h2_client_get(c, id, "/"));
     cr_assert(h2_client_read_to(c, NGHTTP2_DATA, id));
     cr_expect_eq(c->status, 403);
-    for (int i = 0; i < 60000 && !atomic_load(&s->refused); i++)
-        (void)usleep(5000);
+    AWAIT(atomic_load(&s->refused));
     cr_expect_str_eq(s->refusal, word);
 }
 

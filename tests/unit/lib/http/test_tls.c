@@ -11,6 +11,7 @@
 #include "lib/http/httpd.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "tests/lib/await.h"
 #include "tests/lib/http/certs.h"
 #include "tests/lib/http/rawclient.h"
 #include "tests/lib/http/tlsclient.h"
@@ -170,8 +171,7 @@ static struct tls_client_config me(const struct place *p)
 /* A reply is observed once it is sent, so it may have been read before. */
 static void expect_refused(struct place *p, unsigned n)
 {
-    for (int i = 0; i < 60000 && atomic_load(&p->refused) < n; i++)
-        (void)usleep(5000);
+    AWAIT(atomic_load(&p->refused) >= n);
     cr_expect_eq(atomic_load(&p->refused), n);
 }
 

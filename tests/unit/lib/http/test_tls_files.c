@@ -10,6 +10,7 @@
 #include "lib/http/tls.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "tests/lib/await.h"
 #include "tests/lib/http/certs.h"
 #include "tests/lib/http/tlsclient.h"
 #include "tests/lib/tmpdir.h"
@@ -316,8 +317,7 @@ static void go_round(struct load *l)
 {
     for (size_t k = 0; k < WORKERS; k++) {
         unsigned until = atomic_load(&l->opened[k]) + 2;
-        for (int i = 0; i < 60000 && atomic_load(&l->opened[k]) < until; i++)
-            (void)usleep(5000);
+        AWAIT(atomic_load(&l->opened[k]) >= until);
         cr_assert_geq(atomic_load(&l->opened[k]), until);
     }
 }
