@@ -3,7 +3,6 @@
 router's volume_sync on this side (volumes.c).  The kubelet's folders are made
 here as a kubelet makes them.
 """
-import ctypes
 import os
 import re
 import shutil
@@ -14,12 +13,12 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cards  # noqa: E402
-from check import Checks, Skip  # noqa: E402
+from check import Checks  # noqa: E402
+from network import CLONE_NEWNS, unshare  # noqa: E402
 from proc import wait_for  # noqa: E402
 
 WORD = "nobody-may-see-this-0123456789"
 UPDATES = 100
-CLONE_NEWNS = 0x20000
 
 
 def write(path, text, mode=0o644):
@@ -391,9 +390,7 @@ def test_without_rights(t, rig):
 
 def main():
     cards.require()
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(CLONE_NEWNS) != 0:
-        raise Skip("no mount namespace")
+    unshare(CLONE_NEWNS)
     cards.run("mount", "--make-rprivate", "/")
     rack = cards.Rack(1, host=False)
     t = Checks(on_failure=rack.tail)

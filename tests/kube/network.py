@@ -6,15 +6,27 @@ import os
 import socket
 import struct
 
-CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000  # linux/sched.h
+CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = (
+    0x00020000, 0x10000000, 0x40000000)  # linux/sched.h
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1  # linux/sockios.h, if.h
 
 
-def unshare(flags):
-    """As os.unshare(), which is of Python 3.12."""
-    if ctypes.CDLL(None, use_errno=True).unshare(flags) != 0:
+def call(name, *args):
+    """A function of libc that Python has from 3.12 on alone."""
+    if getattr(ctypes.CDLL(None, use_errno=True), name)(*args) != 0:
         number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+        raise OSError(number, f"{name}: {os.strerror(number)}")
+
+
+def unshare(flags):
+    """As os.unshare()."""
+    call("unshare", flags)
+
+
+def enter(path):
+    """The network namespace that has this handle."""
+    with open(path, "rb") as handle:
+        call("setns", handle.fileno(), CLONE_NEWNET)
 
 
 def own_user_and_network():
@@ -39,6 +51,11 @@ def own_network():
         if error.errno != errno.EPERM:
             raise
         own_user_and_network()
+    loopback_up()
+
+
+def loopback_up():
+    """It is down in a network namespace that is new."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         name = b"lo".ljust(16, b"\0")
         was = fcntl.ioctl(sock, SIOCGIFFLAGS, name + bytes(24))

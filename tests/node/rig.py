@@ -14,7 +14,6 @@ test is killed.
 
 WAYS are the ways from the kubelet to containerd.
 """
-import ctypes
 import glob
 import json
 import os
@@ -29,10 +28,10 @@ import cards  # noqa: E402
 import images  # noqa: E402
 import keeper  # noqa: E402
 import lab  # noqa: E402
+import network  # noqa: E402
 from cards import NODE, ROOT, run  # noqa: E402
 from cri import Cri  # noqa: E402
 from cluster import CONTROLLERS, Cluster, certs  # noqa: E402
-from network import CLONE_NEWNET  # noqa: E402
 from pods import Talk, is_ready  # noqa: E402
 from proc import HANGS, Process, free_port, wait_for  # noqa: E402
 
@@ -556,12 +555,8 @@ def own_network(name):
     """A network namespace with a name, which this script is in from here on:
     for what stays when the script has ended."""
     run("ip", "netns", "add", name)
-    handle = os.open(f"/run/netns/{name}", os.O_RDONLY | os.O_CLOEXEC)
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.setns(handle, CLONE_NEWNET) != 0:
-        raise OSError(ctypes.get_errno(), f"cannot enter {name}")
-    os.close(handle)
-    run("ip", "link", "set", "lo", "up")
+    network.enter(f"/run/netns/{name}")
+    network.loopback_up()
 
 
 def undo(folder):
