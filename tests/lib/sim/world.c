@@ -14,10 +14,9 @@ struct server *world_start(void)
     return world_start_in(NULL);
 }
 
-struct server *world_start_in(const char *dir)
+struct server_config world_config(void)
 {
     struct server_config config = {
-        .state_dir = dir,
         .listen = {"127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"},
         .max_candidates = 16,
         .fresh_ms = 3600000,
@@ -25,10 +24,17 @@ struct server *world_start_in(const char *dir)
         .connections = 256,
         .request_ms = 60000,
     };
+    demand_config_default(&config.demand);
+    return config;
+}
+
+struct server *world_start_in(const char *dir)
+{
+    struct server_config config = world_config();
     struct error err = {0};
     struct server *s = NULL;
     log_set_level(LOG_ERROR);
-    demand_config_default(&config.demand);
+    config.state_dir = dir;
     cr_assert_eq(server_start(&config, &s, &err), 0, "%s", err.text);
     return s;
 }

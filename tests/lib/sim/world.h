@@ -11,7 +11,9 @@
 #include "model/topo/topo.h"
 #include "tests/lib/http/rawclient.h"
 
-/* A server on free ports, in memory, with the default settings. */
+/* Free ports, in memory, the default settings. */
+struct server_config world_config(void);
+/* A server of that. */
 struct server *world_start(void);
 /* With its state in `dir`. */
 struct server *world_start_in(const char *dir);

@@ -54,15 +54,8 @@ static void write_file(const struct place *p, const char *name,
 
 static struct server_config config_default(void)
 {
-    struct server_config config = {
-        .listen = {"127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"},
-        .max_candidates = 16,
-        .fresh_ms = 3600000,
-        .sweep_ms = 1000,
-        .connections = 400,
-        .request_ms = 60000,
-    };
-    demand_config_default(&config.demand);
+    struct server_config config = world_config();
+    config.connections = 400;
     return config;
 }
 

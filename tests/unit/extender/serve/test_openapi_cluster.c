@@ -10,6 +10,7 @@
 #include "tests/lib/http/fakeapi.h"
 #include "tests/lib/sim/operations.h"
 #include "tests/lib/sim/simapp.h"
+#include "tests/lib/sim/world.h"
 #include "tests/lib/tmpdir.h"
 
 #define LIST(items)                                                          \
@@ -52,19 +53,11 @@ static void start(void)
             "\"cluster\":{\"server\":\"%s\"}}]}",
             fakeapi_config(api)->server);
     (void)fflush(f);
-    struct server_config config = {
-        .listen = {"127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"},
-        .store = STORE_KUBERNETES,
-        .kubeconfig = path,
-        .namespace = "system",
-        .heartbeats = "beats",
-        .max_candidates = 16,
-        .fresh_ms = 3600000,
-        .sweep_ms = 1000,
-        .connections = 64,
-        .request_ms = 60000,
-    };
-    demand_config_default(&config.demand);
+    struct server_config config = world_config();
+    config.store = STORE_KUBERNETES;
+    config.kubeconfig = path;
+    config.namespace = "system";
+    config.heartbeats = "beats";
     cr_assert_eq(server_start(&config, &simapp_server, &err), 0, "%s",
                  err.text);
     ops_document = openapi_read(openapi_yaml);

@@ -104,16 +104,8 @@ static void await_pods(const char *namespace, const char *placed,
 
 static void start(void)
 {
-    struct server_config config = {
-        .listen = {"127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"},
-        .max_candidates = 16,
-        .fresh_ms = 3600000,
-        .sweep_ms = 1000,
-        .connections = 400,
-        .request_ms = 60000,
-    };
+    struct server_config config = world_config();
     struct error err = {0};
-    demand_config_default(&config.demand);
     log_set_level(LOG_ERROR);
     dir = tmpdir_create();
     tokens = xasprintf("%s/tokens", dir);
@@ -121,6 +113,7 @@ static void start(void)
     policy = xasprintf("%s/policy", dir);
     cert_write_text("{\"quotas\":[" QUOTA(MARK "-ns") "," QUOTA("mine") "]}",
                     policy);
+    config.connections = 400;
     config.token_file = tokens;
     config.policy = policy;
     config.state_dir = dir;
