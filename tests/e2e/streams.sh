@@ -118,6 +118,7 @@ until_true relays 0
 ok $? "and is gone when it goes"
 
 sleeper() { # in the background, for as long as there is a stream
+    : >"$dir/sleeper" # now, or the one before would be taken for begun
     exec_in "$team" team-a/one sh -c 'echo begun; exec sleep 1000' </dev/null \
         >"$dir/sleeper" 2>&1 &
     sleeper=$!

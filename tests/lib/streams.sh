@@ -82,6 +82,7 @@ until_true has_place team-a/one && until_true has_place team-b/two
 ok $? "and placed"
 
 node() {
+    : >"$dir/node.log" # now, or the one before would be taken for ready
     python3 -B "$lib/streamnode.py" --publish "$publish" --node host0 \
         --ca "$pki/ca.crt" --cert "$pki/host0.crt" --key "$pki/host0.key" \
         >"$dir/node.log" 2>&1 &
