@@ -1,6 +1,6 @@
 # What programs that measure share: processes that are ended
-# whatever happens, and what they cost. Sourced, in the top folder; $work is
-# the caller's own folder.
+# whatever happens, what they cost, and the rows of the table. Sourced, in the
+# top folder; $work is the caller's own folder.
 # shellcheck shell=bash disable=SC2034,SC2154
 build=${BUILD:-build}
 bin=$build/bench
@@ -100,3 +100,82 @@ cpu_us() { # PID → us: CPU time of all its threads, user and system
 
 rss_kb() { awk '/^VmRSS/ { print $2 }' "/proc/$1/status"; }
 now_us() { us=${EPOCHREALTIME/[.,]/}; }
+
+# --- figures -----------------------------------------------------------------
+
+ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (a && b) printf "%.2f", a / b }'; }
+ms() { awk -v us="$1" 'BEGIN { printf "%.1f", us / 1000 }'; }
+mb() { awk -v k="$1" 'BEGIN { printf "%.1f", k / 1024 }'; }
+
+# FILE COLUMN KEY…: of the line of a TSV whose first columns are the keys
+field() {
+    local file=$1 column=$2 IFS=$'\t'
+    shift 2
+    awk -F'\t' -v c="$column" -v key="$*" 'index($0 FS, key FS) == 1 {
+        print $c }' "$file"
+}
+
+# --- the table ---------------------------------------------------------------
+
+# WHAT TARGET GOT…: one row. A target is "", "<= X" or ">= X", and judges the
+# first figure. Missing it is marked; a gate that misses it, or has no figure,
+# fails the run: gates are on CPU time or instructions alone.
+row() { add_row row "$@"; }
+gate() { add_row gate "$@"; }
+
+add_row() {
+    local got
+    printf -v got '%s ' "${@:4}"
+    printf '%s\t%s\t%s\t%s\t%s\n' "$subject" "$1" "$2" "$3" "${got% }" >>"$rows"
+}
+
+# NAME COLUMN,… FILE: a TSV that goes to the JSON results as it is
+table_data() {
+    printf ',\n"%s":[' "$1" >>"$data"
+    awk -F'\t' -v names="$2" '
+        BEGIN { n = split(names, name, ",") }
+        { printf "%s{", (NR > 1 ? ",\n" : "")
+          for (i = 1; i <= n; i++)
+              printf "%s\"%s\":%s", (i > 1 ? "," : ""), name[i],
+                  ($i ~ /^-?[0-9]+(\.[0-9]+)?$/ ? $i : "\"" $i "\"")
+          printf "}" }' "$3" >>"$data"
+    printf ']' >>"$data"
+}
+
+print_rows() { # every row of $rows, a heading before each subject
+    awk -F'\t' '
+        function missed(kind, target, got,   t, g) {
+            split(target, t, " "); split(got, g, " ")
+            if (t[2] == "" || g[1] !~ /^-?[0-9]+(\.[0-9]+)?$/)
+                return kind == "gate"
+            return t[1] == "<=" ? g[1] + 0 > t[2] + 0 : g[1] + 0 < t[2] + 0
+        }
+        $1 != last { printf "\n%-66s %9s  %s\n", $1, "target", "got"; last = $1 }
+        { bad = missed($2, $4, $5)
+          if (bad && $2 == "gate") failed++
+          printf "  %-64s %9s  %s%s\n", $3, $4, $5,
+              bad ? ($2 == "gate" ? "  FAILED" : "  missed") : "" }
+        END { exit failed > 0 }' "$rows"
+}
+
+write_results() { # FILE: rows and tables as JSON
+    {
+        printf '{"cores":%s,"rows":[\n' "$(nproc)"
+        awk -F'\t' '
+            function text(s) { gsub(/["\\]/, "\\\\&", s); return "\"" s "\"" }
+            { printf "%s{\"subject\":%s,\"kind\":%s,\"what\":%s,\"target\":%s," \
+                  "\"got\":[", (NR > 1 ? ",\n" : ""), text($1), text($2),
+                  text($3), text($4)
+              n = split($5, got, " ")
+              number = 1
+              for (i = 1; i <= n; i++)
+                  if (got[i] !~ /^-?[0-9]+(\.[0-9]+)?$/) number = 0
+              if (!number) { n = 1; got[1] = text($5) }
+              for (i = 1; i <= n; i++)
+                  printf "%s%s", (i > 1 ? "," : ""), got[i]
+              printf "]}" }' "$rows"
+        printf ']'
+        cat "$data"
+        printf '}\n'
+    } >"$1"
+}
