@@ -1,0 +1,98 @@
+# Filter and prioritize as kube-scheduler sees them, beside a Go extender and a
+# canned answer: every target in turn.
+# shellcheck shell=bash disable=SC2154
+sizes=(500 1000 5000 15000) nodes=15000 pods=16000 batch=10 seed=1
+declare -A rounds=([500]=60 [1000]=50 [5000]=30 [15000]=12)
+if [[ $quick ]]; then
+    sizes=(500 1000) nodes=1000 pods=1000 batch=5
+    rounds=([500]=6 [1000]=6)
+fi
+client=$bin/bench_client peers=()
+client_name="C, for there is no Go here: it shows less of kube-scheduler's own cost"
+export GOTOOLCHAIN=local GOFLAGS=-buildvcs=false
+if command -v go >/dev/null && say "Building the Go peers …" &&
+    (cd bench/go && go build -o "$OLDPWD/$bin/go-extender" ./extender &&
+        go build -o "$OLDPWD/$bin/go-client" ./client); then
+    client=$bin/go-client client_name="Go, as kube-scheduler"
+    peers=(go-full go-top16)
+fi
+
+# One size: every target in turn; appends to calls.tsv.
+declare -A target_pid target_url
+measure() { # NAMES
+    local n=$1 t
+    local -A before
+    local args=() line
+    for t in "${targets[@]}"; do
+        args+=("$t=${target_url[$t]}")
+        cpu_us "${target_pid[$t]}"
+        before[$t]=$us
+    done
+    "$client" -pod bench/pod.json -names "$work/names" -n "$n" \
+        -rounds "${rounds[$n]}" -batch "$batch" -warmup 20 -form tsv \
+        "${args[@]}" >"$work/calls.$n"
+    while IFS=$'\t' read -ra line; do
+        t=${line[0]}
+        cpu_us "${target_pid[$t]}"
+        awk -v cpu=$((us - before[$t])) -v FS='\t' -v OFS='\t' \
+            -v t="$t" '$1 == t { print $0, cpu / $7 }' "$work/calls.$n" \
+            >>"$work/calls.tsv"
+        [[ ${line[4]} == 0 || $t == canned ]] ||
+            die "$t answered with nodes it was not asked about"
+    done <"$work/calls.$n"
+}
+
+say "Publishing $nodes hosts with 8 cards each …"
+start_extender "$work/state"
+target_pid[biga]=$pid target_url[biga]=http://127.0.0.1:$sched/v1/scheduler
+"$bin/bench_publish" "http://127.0.0.1:$publish" "$nodes" 64 >"$work/names"
+say "Loading them with $pods pods (seed $seed) …"
+IFS=$'\t' read -r bound refused _ < <("$bin/bench_bind" \
+    "http://127.0.0.1:$sched" "$work/names" "$pods" 64 "$seed")
+say "  $bound bound, $refused found no room"
+targets=(biga "${peers[@]}" canned)
+for t in "${peers[@]}"; do
+    top=0
+    [[ $t == go-top16 ]] && top=16
+    start_printing "$bin/go-extender" --top "$top"
+    target_pid[$t]=$pid target_url[$t]=http://127.0.0.1:$port/v1/scheduler
+done
+start_printing "$bin/bench_canned" "$work/names" 16
+target_pid[canned]=$pid target_url[canned]=http://127.0.0.1:$port/v1/scheduler
+for n in "${sizes[@]}"; do
+    say "Measuring $n names: ${targets[*]}, in turn …"
+    measure "$n"
+done
+big_rss=$(rss_kb "${target_pid[biga]}")
+end "${target_pid[@]}"
+
+call() { field "$work/calls.tsv" "$3" "$1" "$2"; } # TARGET NAMES COLUMN
+
+pod_bytes=$(sed 's/^ *//; s/": /":/' bench/pod.json | tr -d '\n' | wc -c)
+echo "Client: $client_name; one kept connection, a pod of $pod_bytes bytes."
+echo "Fleet: $nodes hosts with 8 cards, $bound pods on them. Targets are measured in turn."
+echo
+echo "filter + prioritize as the scheduler sees it, microseconds (ratio to Biga's p50):"
+awk -F'\t' '
+    BEGIN { printf "%7s  %-9s %9s %9s %9s %9s %7s %6s %9s\n", "names",
+            "server", "filter", "priorit.", "p50 sum", "p99 sum", "ratio",
+            "nodes", "CPU/req" }
+    $1 == "biga" { base = $12 }
+    { printf "%7d  %-9s %9.0f %9.0f %9.0f %9.0f %6.2fx %6d %9.0f\n", $2, $1,
+      $8, $10, $12, $13, $12 / base, $4, $14 }' "$work/calls.tsv"
+
+at=5000
+[[ " ${sizes[*]} " == *" $at "* ]] || at=${sizes[-1]}
+biga=$(call biga "$at" 12)
+full=$(ratio "$(call go-full "$at" 12)" "$biga")
+top16=$(ratio "$(call go-top16 "$at" 12)" "$biga")
+row "Go full list / Biga, p50 at $at names" ">= 12" "${full:-no Go}"
+row "Go top-16 / Biga, p50 at $at names" ">= 2.5" "${top16:-no Go}"
+row "Biga / canned floor, p50 at $at names" "<= 1.5" \
+    "$(ratio "$biga" "$(call canned "$at" 12)")"
+row "RSS with $nodes hosts, $bound pods, after the run, MB" "" \
+    "$((big_rss / 1024))"
+columns=server,names,iterations,survivors,foreign,connections,requests
+columns+=,filter_p50_us,filter_p99_us,prioritize_p50_us,prioritize_p99_us
+table_data calls "$columns,sum_p50_us,sum_p99_us,server_cpu_us_per_request" \
+    "$work/calls.tsv"
