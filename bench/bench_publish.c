@@ -1,10 +1,14 @@
 /* Publishes the topologies of N made-up hosts with 8 cards each to an
  * extender, as their advertisers would, over several connections.
  *
- *   bench_publish URL N [CONNECTIONS]     URL of the publish listener
+ *   bench_publish URL N [CONNECTIONS [PID]]     URL of the publish listener
  *
- * Prints the hosts' names, "node-00000" …, one a line. */
+ * Prints the hosts' names, "node-00000" …, one a line; with the extender's PID
+ * what each tenth of them cost it instead, as JSON: its CPU time per slice.
+ * The order in which they come has nothing to do with that of their names. */
 #include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
 
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
@@ -17,15 +21,20 @@ enum {
     CONNECTIONS_MAX = 64,
     CALL_MS = 30000,
     NODE_MAX = 32,
+    PARTS = 10,
+    STRIDE = 7919, /* a prime: hosts come in steps of it, and all do */
 };
 
 struct shared {
     const char *url;
     size_t n, n_workers;
+    const char *pid; /* NULL: nothing is measured */
+    atomic_size_t n_published;
+    double cpu_us[PARTS + 1]; /* by then, of each tenth */
 };
 
 struct worker {
-    const struct shared *shared;
+    struct shared *shared;
     size_t first;
     pthread_t thread;
 };
@@ -34,6 +43,45 @@ static void die(const struct error *err)
 {
     fprintf(stderr, "bench_publish: %s\n", err->text);
     exit(1);
+}
+
+/* CPU time of all threads of a process, also of those that have ended. */
+static double cpu_us(const char *pid)
+{
+    unsigned long user = 0, kernel = 0;
+    cleanup_free char *path = xasprintf("/proc/%s/stat", pid);
+    FILE *f = fopen(path, "re");
+    if (!f || fscanf(f,
+                     "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u "
+                     "%*u %lu %lu",
+                     &user, &kernel) != 2) {
+        fprintf(stderr, "bench_publish: %s: cannot be read\n", path);
+        exit(1);
+    }
+    (void)fclose(f); /* it was only read */
+    return (double)(user + kernel) * 1e6 / (double)sysconf(_SC_CLK_TCK);
+}
+
+/* One more is published: is a tenth of them done with it? */
+static void note(struct shared *s)
+{
+    size_t n = atomic_fetch_add(&s->n_published, 1) + 1;
+    for (size_t part = 1; s->pid && part <= PARTS; part++)
+        if (n == s->n * part / PARTS)
+            s->cpu_us[part] = cpu_us(s->pid);
+    if (n % 1000 == 0)
+        fprintf(stderr, "\r  %zu of %zu hosts published", n, s->n);
+}
+
+static void print_costs(const struct shared *s)
+{
+    printf("{\"hosts\": %zu, \"cpu_us_per_slice\": [", s->n);
+    for (size_t part = 1; part <= PARTS; part++) {
+        size_t n = s->n * part / PARTS - s->n * (part - 1) / PARTS;
+        printf("%s%.0f", part > 1 ? ", " : "",
+               (s->cpu_us[part] - s->cpu_us[part - 1]) / (double)(n ? n : 1));
+    }
+    printf("]}\n");
 }
 
 static void publish(struct http_client *http, size_t i,
@@ -66,10 +114,10 @@ static void *work(void *ctx)
     struct error err = {0};
     if (http_client_create(w->shared->url, CALL_MS, &http, &err))
         die(&err);
-    for (size_t i = w->first; i < w->shared->n; i += w->shared->n_workers) {
-        publish(http, i, &answer);
-        if (i % 1000 == 0)
-            fprintf(stderr, "\r  %zu of %zu hosts published", i, w->shared->n);
+    size_t n = w->shared->n, stride = n % STRIDE ? STRIDE : 1;
+    for (size_t i = w->first; i < n; i += w->shared->n_workers) {
+        publish(http, i * stride % n, &answer);
+        note(w->shared);
     }
     str_fini(&answer.body);
     http_client_destroy(http);
@@ -83,11 +131,14 @@ int main(int argc, char **argv)
     if (argc > 3)
         shared.n_workers = strtoul(argv[3], NULL, 10);
     if (argc < 3 || !shared.n_workers || shared.n_workers > CONNECTIONS_MAX) {
-        fputs("usage: bench_publish URL N [CONNECTIONS]\n", stderr);
+        fputs("usage: bench_publish URL N [CONNECTIONS [PID]]\n", stderr);
         return 2;
     }
     shared.url = argv[1];
     shared.n = strtoul(argv[2], NULL, 10);
+    shared.pid = argc > 4 ? argv[4] : NULL;
+    if (shared.pid)
+        shared.cpu_us[0] = cpu_us(shared.pid);
     for (size_t i = 0; i < shared.n_workers; i++) {
         workers[i] = (struct worker){.shared = &shared, .first = i};
         if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
@@ -96,7 +147,9 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < shared.n_workers; i++)
         pthread_join(workers[i].thread, NULL);
     fprintf(stderr, "\r  %zu of %zu hosts published\n", shared.n, shared.n);
-    for (size_t i = 0; i < shared.n; i++)
+    if (shared.pid)
+        print_costs(&shared);
+    for (size_t i = 0; i < shared.n && !shared.pid; i++)
         printf("node-%05zu\n", i);
     return 0;
 }
