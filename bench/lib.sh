@@ -19,6 +19,8 @@ finish() { # ends what was started, and removes $work
 finish_at_exit() {
     trap finish EXIT
     trap 'exit 130' INT TERM
+    never=$work/never
+    mkfifo "$never"
 }
 
 # --- processes ---------------------------------------------------------------
@@ -54,12 +56,14 @@ exec_extender() {
     pids+=("$pid")
 }
 
+ready_s=60 # how long a start may take
 wait_ready() { # PID PORT
-    local limit=$((SECONDS + 60))
+    local limit=$((SECONDS + ready_s))
     until ready "$2"; do
+        read -r -t 0.002 _ <>"$never" || true # a pause without a fork
         kill -0 "$1" 2>/dev/null ||
             die "extender ended: $(tail -5 "$work/extender.log")"
-        ((SECONDS < limit)) || die "extender not ready after 60 s"
+        ((SECONDS < limit)) || die "extender not ready after $ready_s s"
     done
 }
 
@@ -69,6 +73,17 @@ start_extender() { # STATE-DIR [SETTING…] → pid sched publish read
     free_port; read=$port
     exec_extender "$@"
     wait_ready "$pid" "$read"
+}
+
+# STATE-DIR [SETTING…]: kills the extender and starts it on the same ports
+crash() { # → pid, and crash_ms from exec to ready
+    kill -9 "$pid"
+    wait "$pid" 2>/dev/null || true
+    now_us; local from=$us
+    exec_extender "$@"
+    wait_ready "$pid" "$read"
+    now_us
+    crash_ms=$(((us - from) / 1000))
 }
 
 start_printing() { # COMMAND… → pid port: a server that prints its port

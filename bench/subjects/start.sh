@@ -9,19 +9,11 @@ IFS=$'\t' read -r bound _ < <("$bin/bench_bind" \
     "http://127.0.0.1:$sched" "$work/names" 2000 64 3)
 rss_loaded=$(rss_kb "$pid")
 starts=()
-mkfifo "$work/never"
 for _ in 1 2 3 4 5; do
-    kill -9 "$pid"
-    wait "$pid" 2>/dev/null || true
-    now_us; from=$us
-    exec_extender "$work/state"
-    until ready "$read"; do
-        read -r -t 0.002 _ <>"$work/never" || true # a pause without a fork
-    done
-    now_us; starts+=($(((us - from) / 1000)))
+    crash "$work/state"
+    starts+=("$crash_ms")
 done
 start_ms=$(printf '%s\n' "${starts[@]}" | sort -n | sed -n 3p)
-
 end "$pid"
 row "exec to ready after kill -9, $hosts hosts x 8 cards, ms" "<= 1000" \
     "$start_ms"
