@@ -111,7 +111,7 @@ FP := build-fp
         test-kube kube-up kube-down test-cards cards-up cards-down \
         test-console bench-console screenshots \
         example test-node test-versions node-binaries node-up node-down critest \
-        bench-node bench-kube bench-doors test-kueue storm-kube soak bench fuzz race asan \
+        bench-node bench-kube bench-doors bench-scale test-kueue storm-kube soak bench fuzz race asan \
         failpoints instrumented install uninstall docs man format \
         format-check clean
 .SECONDARY:
@@ -379,8 +379,10 @@ lint:
 	@scripts/lint
 
 bench: programs $(BENCH)
-	@if [ -x bench/run ]; then BUILD=$(BUILD) bench/run $(BENCH_ARGS); \
-	 else echo "bench: there is no bench/run"; fi
+	@BUILD=$(BUILD) bench/run $(BENCH_ARGS)
+# a life of 100,000 hosts: some minutes, and some GiB
+bench-scale: programs $(BENCH)
+	@BUILD=$(BUILD) bench/scale
 
 # Builds of their own, beside the one that is used.
 AGAIN   = $(MAKE) --no-print-directory
@@ -555,6 +557,7 @@ define HELP
   fuzz          fuzz each target for FUZZ_SECONDS (60) seconds
   instrumented  build what asan, race and fuzz run, and run nothing
   bench         measure; BENCH_ARGS go to bench/run
+  bench-scale   a life of BENCH_SCALE_HOSTS (100,000) hosts, and what it takes
   docs          docs/settings.md and manual pages from the settings, the table
                 of rooms in CONTRIBUTING.md, and the drawings of README
   install       into PREFIX (/usr/local) below DESTDIR; uninstall

@@ -1,6 +1,6 @@
 /* The floor: the server that Biga stands on, answering every request with
  * the same bytes, as many as Biga's answer of 16 nodes has.  It receives the
- * whole body and does not look at it.
+ * whole body and does not look at it; a slice that is put is answered with {}.
  *
  *   bench_canned NAMES-FILE [TOP]      prints its port, serves until killed */
 #include <signal.h>
@@ -28,7 +28,15 @@ static void serve_prioritize(struct httpd_request *rq, void *ctx)
     str_add_n(httpd_reply(rq), c->prioritize.data, c->prioritize.size);
 }
 
+static void serve_slice(struct httpd_request *rq, void *ctx)
+{
+    (void)ctx;
+    str_add(httpd_reply(rq), "{}\n");
+}
+
 static const struct httpd_route routes[] = {
+    {HTTPD_PUT, "/apis/resource.k8s.io/v1/resourceslices/:", serve_slice,
+     BODY_MAX, "slice"},
     {HTTPD_POST, "/v1/scheduler/filter", serve_filter, BODY_MAX, "filter"},
     {HTTPD_POST, "/v1/scheduler/prioritize", serve_prioritize, BODY_MAX,
      "prioritize"},
