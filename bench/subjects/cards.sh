@@ -1,8 +1,8 @@
 # Pods on cards, simulated and real ones, beside the same calls by hand.
 # shellcheck shell=bash disable=SC2154
-pod_starts=30 windows=5 window_s=15 log_rounds=5 sum_rounds=16
+pod_starts=30 bursts=5 windows=5 window_s=15 log_rounds=5 sum_rounds=16
 [[ ! $quick ]] ||
-    pod_starts=5 windows=1 window_s=5 log_rounds=1 sum_rounds=2
+    pod_starts=5 bursts=1 windows=1 window_s=5 log_rounds=1 sum_rounds=2
 
 say "Starting pods on a simulated card, and on a real one where there can be one …"
 mkdir -m 700 "$work/act"
@@ -10,6 +10,9 @@ mkdir -m 700 "$work/act"
     die "no pod starts on a simulated card"
 timeout 120 tests/cards/bench.py "$pod_starts" >"$work/act-real" 2>"$work/act-why" ||
     { why=$(tail -1 "$work/act-why"); : >"$work/act-real"; }
+say "Starting 64 pods at once on eight real cards …"
+timeout 600 tests/cards/bench.py "$bursts" 64 >"$work/many" 2>"$work/many-why" ||
+    { many_why=$(tail -1 "$work/many-why"); : >"$work/many"; }
 say "Freezing one of eight cards, $windows times, with $window_s s of all well in turn …"
 timeout 600 tests/cards/bench_frozen.py "$windows" "$window_s" \
     >"$work/frozen" 2>"$work/frozen-why" ||
@@ -44,6 +47,16 @@ row "beside it: the card's $(act simulated 6) calls for that, p50 ms; added to t
     "<= 10" "$(ms "$(act simulated 7)") $(ms $(($(act simulated 1) - $(act simulated 7))))"
 if [[ -s $work/act-real ]]; then on_card real
 else row "pod on a real card" "<= 10" "none: $why"; fi
+if [[ -s $work/many ]]; then
+    read -r many hand single many_cpu hand_cpu single_cpu <"$work/many"
+    row "64 pods at once on 8 cards, wanted to running, p50 ms" "" "$(ms "$many")"
+    row "by hand: 3 threads of calls per card; one; p50 ms" "" \
+        "$(ms "$hand")" "$(ms "$single")"
+    row "the first over the faster of these" "<= 1.1" \
+        "$(ratio "$many" "$((hand < single ? hand : single))")"
+    row "CPU per pod, ms; by hand: three; one" "" "$(ms $((many_cpu / 64)))" \
+        "$(ms $((hand_cpu / 64)))" "$(ms $((single_cpu / 64)))"
+else row "64 pods at once on 8 cards / by hand" "<= 1.1" "none: $many_why"; fi
 beside_frozen() { # WHAT TEXT
     local q c=3
     for q in p50 p99; do
