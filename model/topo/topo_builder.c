@@ -1,9 +1,7 @@
-#include "model/topo/topo.h"
 #include "model/topo/topo_builder.h"
 
 #include <string.h>
 
-#include "lib/base/refs.h"
 #include "model/topo/topo_private.h"
 
 enum { NODE_NAME_MAX = 253 };
@@ -11,17 +9,6 @@ enum { NODE_NAME_MAX = 253 };
 struct distance {
     int a, b;
     unsigned value;
-};
-
-struct topo {
-    atomic_uint refs;
-    struct arena arena; /* holds everything below */
-    char *node;
-    enum topo_runs runs;
-    struct device *devices;
-    size_t n_devices;
-    size_t first[TOPO_KINDS], count[TOPO_KINDS];
-    unsigned *distances; /* count[DEVICE_NUMA] squared */
 };
 
 struct topo_builder {
@@ -33,108 +20,6 @@ struct topo_builder {
     struct distance *distances;
     size_t n_distances, distances_cap;
 };
-
-const char *device_kind_name(enum device_kind kind)
-{
-    static const char *const names[TOPO_KINDS] = {"card", "gpu", "nic", "numa"};
-    return (unsigned)kind < TOPO_KINDS ? names[kind] : "?";
-}
-
-void device_id_format(enum device_kind kind, const struct pci_addr *addr,
-                      char ret_id[TOPO_ID_MAX + 1])
-{
-    int n = snprintf(ret_id, TOPO_ID_MAX + 1, "%s-%04x-%02x-%02x",
-                     device_kind_name(kind), (unsigned)addr->domain, addr->bus,
-                     addr->device & 0x1fu);
-    if (kind != DEVICE_CARD)
-        snprintf(ret_id + n, (size_t)(TOPO_ID_MAX + 1 - n), "-%x",
-                 addr->function & 7u);
-}
-
-/* --- reading ------------------------------------------------------------ */
-
-DEFINE_REF(topo_ref, struct topo)
-
-void topo_unref(struct topo *topo)
-{
-    if (!topo || !refs_drop(&topo->refs))
-        return;
-    arena_fini(&topo->arena);
-    free(topo);
-}
-
-const char *topo_node(const struct topo *topo)
-{
-    return topo->node;
-}
-
-enum topo_runs topo_runs(const struct topo *topo)
-{
-    return topo->runs;
-}
-
-size_t topo_n_devices(const struct topo *topo)
-{
-    return topo->n_devices;
-}
-
-const struct device *topo_device(const struct topo *topo, size_t index)
-{
-    return &topo->devices[index];
-}
-
-const struct device *topo_find(const struct topo *topo, const char *id)
-{
-    for (size_t i = 0; i < topo->n_devices; i++)
-        if (strcmp(topo->devices[i].id, id) == 0)
-            return &topo->devices[i];
-    return NULL;
-}
-
-size_t topo_count(const struct topo *topo, enum device_kind kind,
-                  size_t *ret_first)
-{
-    if (ret_first)
-        *ret_first = topo->first[kind];
-    return topo->count[kind];
-}
-
-bool topo_is_compute_nic(const struct device *device)
-{
-    return device->kind == DEVICE_NIC && device->rdma[0] != '\0' &&
-           !device->set_aside;
-}
-
-size_t topo_considered(const struct topo *topo, enum device_kind kind,
-                       size_t ret[TOPO_KIND_MAX])
-{
-    size_t n = 0, first = topo->first[kind];
-    for (size_t i = 0; i < topo->count[kind] && n < TOPO_KIND_MAX; i++)
-        if (kind != DEVICE_NIC ||
-            topo_is_compute_nic(&topo->devices[first + i]))
-            ret[n++] = first + i;
-    return n;
-}
-
-/* The column of a NUMA node, or -1. */
-static ptrdiff_t numa_column(const struct topo *topo, int numa)
-{
-    const struct device *numas = &topo->devices[topo->first[DEVICE_NUMA]];
-    for (size_t i = 0; i < topo->count[DEVICE_NUMA]; i++)
-        if (numas[i].numa == numa)
-            return (ptrdiff_t)i;
-    return -1;
-}
-
-unsigned topo_distance(const struct topo *topo, int numa_a, int numa_b)
-{
-    ptrdiff_t a = numa_column(topo, numa_a), b = numa_column(topo, numa_b);
-    if (a < 0 || b < 0)
-        return 0;
-    return topo->distances[(size_t)a * topo->count[DEVICE_NUMA] + (size_t)b];
-}
-
-/* --- building ----------------------------------------------------------- */
 
 struct topo_builder *topo_builder_create(const char *node)
 {
@@ -303,8 +188,8 @@ static int distances_fill(struct topo *topo, const struct distance *distances,
     topo->distances = arena_alloc(&topo->arena, (numas * numas + 1) *
                                                     sizeof(*topo->distances));
     for (size_t i = 0; i < n; i++) {
-        ptrdiff_t a = numa_column(topo, distances[i].a);
-        ptrdiff_t b = numa_column(topo, distances[i].b);
+        ptrdiff_t a = topo_numa_column(topo, distances[i].a);
+        ptrdiff_t b = topo_numa_column(topo, distances[i].b);
         if (a < 0 || b < 0)
             return error_set(err, EINVAL,
                              "NUMA distance: there is no NUMA node %d",
