@@ -120,7 +120,7 @@ struct marking {
     size_t n;
 };
 
-static void mark(void *ctx, struct device *d)
+static void mark(void *ctx, struct device *d, struct identity *own)
 {
     const struct marking *m = ctx;
     const struct act_place_status *v = d->kind == DEVICE_CARD
@@ -136,8 +136,8 @@ static void mark(void *ctx, struct device *d)
         d->devices = v->devices.text;
         d->rights = v->rights;
     }
-    if (!*d->endpoint && strlen(v->endpoint) <= TOPO_TEXT_MAX)
-        d->endpoint = v->endpoint;
+    if (!*own->endpoint && strlen(v->endpoint) <= TOPO_TEXT_MAX)
+        own->endpoint = v->endpoint;
 }
 
 int places_mark(const struct topo *topo, enum topo_runs runs,
@@ -148,9 +148,10 @@ int places_mark(const struct topo *topo, enum topo_runs runs,
     return topo_change(topo, mark, &m, runs, ret_topo, err);
 }
 
-static void give_to_claims(void *ctx, struct device *d)
+static void give_to_claims(void *ctx, struct device *d, struct identity *own)
 {
     (void)ctx;
+    (void)own;
     d->by_claims = d->kind == DEVICE_CARD;
 }
 

@@ -29,7 +29,7 @@ static void card_add(struct topo_builder *b, const struct device *device,
     take(&d.fabric_port, card->fabric_port);
     d.cores = card->cores ? card->cores : d.cores;
     d.memory_mib = card->memory_mib ? card->memory_mib : d.memory_mib;
-    topo_builder_add(b, &d);
+    topo_builder_add(b, &d, NULL);
 }
 
 /* What is no card has no cores; the first function has the interface. */
@@ -60,7 +60,7 @@ static void nics_add(struct topo_builder *b, const struct device *card,
             .guid = i == 0 ? card->guid : "",
             .set_aside = set_aside,
         };
-        topo_builder_add(b, &d);
+        topo_builder_add(b, &d, NULL);
     }
 }
 
@@ -142,7 +142,7 @@ static void other_add(struct topo_builder *b, const struct device *d,
     struct device other = *d;
     find(cards, d, &said);
     other.set_aside |= d->kind == DEVICE_NIC && said.set_aside;
-    topo_builder_add(b, &other);
+    topo_builder_add(b, &other, NULL);
 }
 
 static void device_add(struct topo_builder *b, const struct topo *topo,
@@ -151,7 +151,7 @@ static void device_add(struct topo_builder *b, const struct topo *topo,
     struct cardfile_card card;
     struct group g;
     if (d->kind == DEVICE_NUMA) {
-        topo_builder_add(b, d);
+        topo_builder_add(b, d, NULL);
     } else if (d->kind == DEVICE_CARD) {
         find(cards, d, &card);
         if (card.exclude)

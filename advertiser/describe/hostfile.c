@@ -273,7 +273,7 @@ static void draft_add(struct parser *p, struct draft *draft)
         d->functions = functions;
         d->n_functions = (uint8_t)draft->n_functions;
     }
-    topo_builder_add(p->builder, d);
+    topo_builder_add(p->builder, d, NULL);
 }
 
 static int device_read(struct parser *p, enum device_kind kind)
@@ -336,7 +336,7 @@ static int numa_read(struct parser *p, struct frame *frame)
     d.cpus = (uint32_t)cpus;
     d.package = frame->package;
     frame->numa = d.numa;
-    topo_builder_add(p->builder, &d);
+    topo_builder_add(p->builder, &d, NULL);
     return 0;
 }
 

@@ -174,7 +174,7 @@ static void card_add(struct build *b, const struct scan_function *by,
     }
     b->n_cards++;
     b->n_devices++;
-    topo_builder_add(b->builder, &d);
+    topo_builder_add(b->builder, &d, NULL);
 }
 
 /* The operator says that nobody computes with it. */
@@ -206,7 +206,7 @@ static void function_add(struct build *b, const struct scan_function *f)
         d.set_aside = f->look.is_virtual || is_set_aside(b->cards, f);
     b->n_gpus += role == PCI_ROLE_GPU;
     b->n_devices++;
-    topo_builder_add(b->builder, &d);
+    topo_builder_add(b->builder, &d, NULL);
 }
 
 static void functions_add(struct build *b, struct scan *scan, bool cards)
@@ -240,7 +240,7 @@ static void numas_add(struct build *b, const struct scan *scan)
                            .cpu_list = n->cpu_list,
                            .numa_memory_mib = n->memory_mib};
         b->n_devices++;
-        topo_builder_add(b->builder, &d);
+        topo_builder_add(b->builder, &d, NULL);
         for (uint32_t j = 0; j < scan->n_numas; j++)
             if (scan->distance[i][j])
                 topo_builder_distance(b->builder, n->os_index,

@@ -51,7 +51,7 @@ static int limit_cards(struct topo **topo, unsigned max, struct error *err)
     struct topo *less = NULL;
     for (size_t i = 0; i < topo_n_devices(*topo); i++)
         if (i < first || i >= first + n || !dropped[i - first])
-            topo_builder_add(b, topo_device(*topo, i));
+            topo_builder_add(b, topo_device(*topo, i), NULL);
     for (int x = 0; x < TOPO_NUMAS_MAX; x++)
         for (int y = x + 1; y < TOPO_NUMAS_MAX; y++)
             if (topo_distance(*topo, x, y))

@@ -244,8 +244,9 @@ struct barring {
     size_t next;                     /* cards come first, in their order */
 };
 
-static void bar_card(void *ctx, struct device *d)
+static void bar_card(void *ctx, struct device *d, struct identity *own)
 {
+    (void)own;
     struct barring *b = ctx;
     const char *why = b->next < TOPO_CARDS_MAX ? b->why[b->next] : NULL;
     b->next++;

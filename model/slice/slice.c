@@ -236,7 +236,7 @@ static void add_device(struct topo_builder *b, const struct device *device,
 {
     struct device d = *device;
     d.runs_pods = names(runs, d.id);
-    topo_builder_add(b, &d);
+    topo_builder_add(b, &d, NULL);
 }
 
 static enum topo_runs runs_of(const struct slice *slice)

@@ -52,6 +52,14 @@ const struct device *topo_device(const struct topo *topo, size_t index)
     return &topo->devices[index];
 }
 
+struct identity topo_identity(const struct topo *topo,
+                              const struct device *device)
+{
+    (void)topo;
+    return (struct identity){device->serial, device->guid, device->fabric_port,
+                             device->endpoint};
+}
+
 const struct device *topo_find(const struct topo *topo, const char *id)
 {
     for (size_t i = 0; i < topo->n_devices; i++)

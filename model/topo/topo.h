@@ -98,6 +98,16 @@ struct device {
     uint64_t numa_memory_mib;
 };
 
+/* What tells a device from that of another node of the same model.  Owned by
+ * the topo, never NULL. */
+struct identity {
+    const char *serial;
+    const char *guid;        /* node GUID of its RDMA device,
+                              * "0c42:a103:00b1:2fd4" */
+    const char *fabric_port; /* what the operator calls a card's port */
+    const char *endpoint; /* of a card's container runtime, "tcp://…:port" */
+};
+
 /* Does the node's advertiser run pods that were applied (biga apply)? */
 enum topo_runs {
     TOPO_RUNS_UNTOLD, /* it does not say: it is older, or a kubelet runs them */
@@ -116,6 +126,9 @@ size_t topo_n_devices(const struct topo *topo);
 /* Devices are ordered: cards by PCI address, gpus by PCI address, nics by
  * PCI address, then numas by os index. */
 const struct device *topo_device(const struct topo *topo, size_t index);
+/* Of a device that topo_device() or topo_find() gave of this topo. */
+struct identity topo_identity(const struct topo *topo,
+                              const struct device *device);
 /* NULL when there is none. */
 const struct device *topo_find(const struct topo *topo, const char *id);
 /* Devices of one kind: how many, and the index of the first (they are

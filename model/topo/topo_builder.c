@@ -59,9 +59,16 @@ static int addr_order(const void *a, const void *b)
     return pci_addr_compare(a, b);
 }
 
-void topo_builder_add(struct topo_builder *b, const struct device *device)
+void topo_builder_add(struct topo_builder *b, const struct device *device,
+                      const struct identity *own)
 {
     struct device d = *device;
+    if (own) {
+        d.serial = own->serial;
+        d.guid = own->guid;
+        d.fabric_port = own->fabric_port;
+        d.endpoint = own->endpoint;
+    }
     const char **texts[] = {&d.id,          &d.vendor,  &d.model,  &d.serial,
                             &d.interface,   &d.rdma,    &d.arch,   &d.endpoint,
                             &d.fabric_port, &d.devices, &d.rights, &d.guid,
@@ -245,8 +252,9 @@ int topo_change(const struct topo *topo, topo_change_f *change, void *ctx,
     size_t first = topo->first[DEVICE_NUMA], n = topo->count[DEVICE_NUMA];
     for (size_t i = 0; i < topo->n_devices; i++) {
         struct device d = topo->devices[i];
-        change(ctx, &d);
-        topo_builder_add(b, &d);
+        struct identity own = topo_identity(topo, &topo->devices[i]);
+        change(ctx, &d, &own);
+        topo_builder_add(b, &d, &own);
     }
     for (size_t i = 0; i < n * n; i++)
         if (topo->distances[i])

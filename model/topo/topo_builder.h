@@ -1,5 +1,5 @@
-/* topo_builder - collects copies of devices in any order; topo_build() sorts and
- * checks them. */
+/* topo_builder - collects copies of devices in any order; topo_build() sorts
+ * and checks them. */
 #ifndef BIGA_MODEL_TOPO_TOPO_BUILDER_H
 #define BIGA_MODEL_TOPO_TOPO_BUILDER_H
 
@@ -12,8 +12,10 @@ struct topo_builder *topo_builder_create(const char *node);
 void topo_builder_destroy(struct topo_builder *b); /* NULL allowed */
 DEFINE_CLEANUP(topo_builder, struct topo_builder *, topo_builder_destroy)
 
-/* Copies `device` and everything it points to; NULL texts become "". */
-void topo_builder_add(struct topo_builder *b, const struct device *device);
+/* Copies `device`, `own` (NULL: nothing is known) and everything they point
+ * to; NULL texts become "". */
+void topo_builder_add(struct topo_builder *b, const struct device *device,
+                      const struct identity *own);
 void topo_builder_distance(struct topo_builder *b, int numa_a, int numa_b,
                            unsigned distance);
 /* TOPO_RUNS_UNTOLD when it is not called. */
@@ -28,8 +30,10 @@ void topo_builder_runs(struct topo_builder *b, enum topo_runs runs);
 int topo_build(struct topo_builder *b, struct topo **ret_topo,
                struct error *err);
 
-/* The same topology with other devices: `change` is called of a copy of each.  As topo_build(). */
-typedef void topo_change_f(void *ctx, struct device *device);
+/* The same topology with other devices: `change` is called of a copy of each
+ * and of its identity.  As topo_build(). */
+typedef void topo_change_f(void *ctx, struct device *device,
+                           struct identity *own);
 int topo_change(const struct topo *topo, topo_change_f *change, void *ctx,
                 enum topo_runs runs, struct topo **ret_topo, struct error *err);
 

@@ -30,7 +30,7 @@ static struct topo *make_topo(void)
     };
     struct topo *topo = NULL;
     for (size_t i = 0; i < ARRAY_LEN(devices); i++)
-        topo_builder_add(b, &devices[i]);
+        topo_builder_add(b, &devices[i], NULL);
     assert(topo_build(b, &topo, NULL) == 0);
     return topo;
 }

@@ -30,7 +30,7 @@ static struct topo *make_host(unsigned n)
                            .pci = {.bus = (uint8_t)(3 + i)},
                            .serial = i ? NULL : "MT1"};
         device_id_format(DEVICE_CARD, &d.pci, id);
-        topo_builder_add(b, &d);
+        topo_builder_add(b, &d, NULL);
     }
     require(topo_build(b, &topo, NULL) == 0);
     return topo;

@@ -156,7 +156,7 @@ static void add_device(struct topo_builder *b, enum device_kind kind,
                              .n_functions = n_functions,
                              .functions = functions};
     device_id_format(kind, &functions[0], id);
-    topo_builder_add(b, &d);
+    topo_builder_add(b, &d, NULL);
 }
 
 struct topo *hostroot_topo(void)

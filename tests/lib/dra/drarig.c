@@ -31,7 +31,7 @@ static void add_card(struct topo_builder *b, uint8_t bus, bool by_claims)
         .by_claims = by_claims,
     };
     device_id_format(DEVICE_CARD, &functions[0], id);
-    topo_builder_add(b, &card);
+    topo_builder_add(b, &card, NULL);
 }
 
 static struct topo *make_topo(void)
@@ -49,7 +49,7 @@ static struct topo *make_topo(void)
     add_card(b, 0x17, true);
     add_card(b, 0x18, true);
     add_card(b, 0x19, false);
-    topo_builder_add(b, &gpu);
+    topo_builder_add(b, &gpu, NULL);
     if (topo_build(b, &topo, NULL) < 0)
         abort();
     return topo;

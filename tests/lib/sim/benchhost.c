@@ -43,7 +43,7 @@ static void add_pci(struct topo_builder *b, enum device_kind kind, unsigned i,
         d.memory_mib = 32768;
     }
     device_id_format(kind, &d.pci, id);
-    topo_builder_add(b, &d);
+    topo_builder_add(b, &d, NULL);
 }
 
 struct topo *benchhost_create(const char *node, size_t index)
@@ -62,7 +62,7 @@ struct topo *benchhost_create(const char *node, size_t index)
             .cpus = 112,
             .numa_memory_mib = 1 << 20,
         };
-        topo_builder_add(b, &d);
+        topo_builder_add(b, &d, NULL);
         topo_builder_distance(b, numa, numa, 10);
         topo_builder_distance(b, numa, 1 - numa, 21);
     }

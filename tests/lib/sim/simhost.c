@@ -20,7 +20,7 @@ static void add_numa(struct topo_builder *b, int index, uint32_t cpus)
     char id[TOPO_ID_MAX + 1];
     (void)snprintf(id, sizeof id, "numa-%d", index);
     d.id = id;
-    topo_builder_add(b, &d);
+    topo_builder_add(b, &d, NULL);
 }
 
 static void add_pci(struct topo_builder *b, enum device_kind kind,
@@ -50,7 +50,7 @@ static void add_pci(struct topo_builder *b, enum device_kind kind,
         d.n_functions = 1;
         d.functions = &d.pci;
     }
-    topo_builder_add(b, &d);
+    topo_builder_add(b, &d, NULL);
 }
 
 static struct topo *simhost(const char *node, unsigned n_cards,
@@ -122,7 +122,7 @@ static void add_behind(struct topo_builder *b, enum device_kind kind,
         d.n_functions = 1;
         d.functions = &d.pci;
     }
-    topo_builder_add(b, &d);
+    topo_builder_add(b, &d, NULL);
 }
 
 /* A NIC without RDMA at the host bridge of a package. */
@@ -137,7 +137,7 @@ static void add_plain_nic(struct topo_builder *b, unsigned package)
     char id[TOPO_ID_MAX + 1];
     device_id_format(DEVICE_NIC, &d.pci, id);
     d.id = id;
-    topo_builder_add(b, &d);
+    topo_builder_add(b, &d, NULL);
 }
 
 struct topo *simhost_board(const char *node, unsigned per_switch,
@@ -187,7 +187,7 @@ struct topo *simhost_nics(const char *node, unsigned n, const char *model)
             .has_pci = true,
             .pci = {.bus = (uint8_t)(i / 32 + 1), .device = (uint8_t)(i % 32)}};
         device_id_format(DEVICE_NIC, &nic.pci, id);
-        topo_builder_add(b, &nic);
+        topo_builder_add(b, &nic, NULL);
     }
     if (topo_build(b, &topo, &err) < 0) {
         (void)fprintf(stderr, "simhost_nics: %s\n", err.text);

@@ -274,7 +274,7 @@ static struct topo *with_lost(const struct topo *topo)
             d.health = "lost";
             d.unhealthy = true;
         }
-        topo_builder_add(b, &d);
+        topo_builder_add(b, &d, NULL);
     }
     cr_assert_eq(topo_build(b, &made, NULL), 0);
     return made;

@@ -140,8 +140,10 @@ static struct topo *make_topo(const char *node, unsigned n_nics)
         char id[24];
         (void)snprintf(id, sizeof id, "nic-%u", i);
         topo_builder_add(
-            b, &(struct device){
-                   .kind = DEVICE_NIC, .id = id, .numa = -1, .package = -1});
+            b,
+            &(struct device){
+                .kind = DEVICE_NIC, .id = id, .numa = -1, .package = -1},
+            NULL);
     }
     struct topo *topo;
     struct error err;

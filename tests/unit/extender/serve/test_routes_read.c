@@ -231,7 +231,7 @@ static void withdraw_cards(void)
         struct device d = *topo_device(whole, i);
         d.unhealthy = i < ARRAY_LEN(words);
         d.health = i < ARRAY_LEN(words) ? words[i] : "";
-        topo_builder_add(b, &d);
+        topo_builder_add(b, &d, NULL);
     }
     cr_assert_eq(topo_build(b, &topo, NULL), 0);
     const struct slice_epoch epoch = {"boot-1", 1};

@@ -16,12 +16,14 @@ static void put(struct draft *d, const char *name, const char *guid)
     cleanup_with(topo) struct topo *topo = NULL;
     cleanup_with(topo_builder) struct topo_builder *b =
         topo_builder_create(name);
-    topo_builder_add(b, &(struct device){.kind = DEVICE_NIC,
-                                         .id = "nic-0",
-                                         .numa = -1,
-                                         .package = -1,
-                                         .root_domain = TOPO_ROOT_NONE,
-                                         .guid = guid});
+    topo_builder_add(b,
+                     &(struct device){.kind = DEVICE_NIC,
+                                      .id = "nic-0",
+                                      .numa = -1,
+                                      .package = -1,
+                                      .root_domain = TOPO_ROOT_NONE,
+                                      .guid = guid},
+                     NULL);
     cr_assert_eq(topo_build(b, &topo, &err), 0, "%s", err.text);
     simfleet_put(d, topo);
 }

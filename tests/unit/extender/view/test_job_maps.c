@@ -36,7 +36,7 @@ static struct topo *make_node(const char *name, const char *const cpu_lists[2],
                            .package = i,
                            .cpus = cpus,
                            .cpu_list = cpu_lists[i]};
-        topo_builder_add(b, &d);
+        topo_builder_add(b, &d, NULL);
     }
     for (size_t i = 0; i < n; i++) {
         struct device d = {.kind = DEVICE_CARD,
@@ -49,7 +49,7 @@ static struct topo *make_node(const char *name, const char *const cpu_lists[2],
                            .endpoint = cards[i].endpoint};
         cr_assert_eq(pci_addr_parse(cards[i].pci, &d.pci, &err), 0);
         device_id_format(DEVICE_CARD, &d.pci, id);
-        topo_builder_add(b, &d);
+        topo_builder_add(b, &d, NULL);
     }
     cr_assert_eq(topo_build(b, &topo, &err), 0, "%s", err.text);
     topos[n_topos++] = topo;

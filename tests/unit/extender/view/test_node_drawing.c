@@ -179,7 +179,7 @@ Test(node_drawing, frames_packages_of_several_numa_nodes)
                                  .numa = i,
                                  .package = i / 2,
                                  .cpus = 8};
-        topo_builder_add(b, &d);
+        topo_builder_add(b, &d, NULL);
     }
     const struct device odd = {.kind = DEVICE_GPU,
                                .id = "gpu-0",
@@ -192,8 +192,8 @@ Test(node_drawing, frames_packages_of_several_numa_nodes)
                                 .package = -1,
                                 .has_pci = true,
                                 .pci = {.bus = 1}};
-    topo_builder_add(b, &odd);
-    topo_builder_add(b, &lost);
+    topo_builder_add(b, &odd, NULL);
+    topo_builder_add(b, &lost, NULL);
     cr_assert_eq(topo_build(b, &topo, &err), 0, "%s", err.text);
     topo_builder_destroy(b);
     put(topo);

@@ -18,7 +18,7 @@ static void add_numa(struct topo_builder *b, int index, int package)
                        .numa = index,
                        .package = package,
                        .cpus = 16};
-    topo_builder_add(b, &d);
+    topo_builder_add(b, &d, NULL);
 }
 
 /* A device on `bus`, under the bridge `path` of the host bridge `root`. */
@@ -49,7 +49,7 @@ static void add(struct topo_builder *b, struct device d, int numa, int package)
         d.n_functions = 1;
         d.functions = &d.pci;
     }
-    topo_builder_add(b, &d);
+    topo_builder_add(b, &d, NULL);
 }
 
 /* Cards 0 and 1 behind one switch and card 2 beside them on NUMA node 0,

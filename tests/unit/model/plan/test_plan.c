@@ -32,20 +32,20 @@ static struct topo *random_topo(void)
         card.cores = odds(80) ? 1 + roll(16) : 0;
         card.memory_mib = odds(80) ? 1 + roll(32768) : 0;
         card.unhealthy = odds(5);
-        topo_builder_add(b, &card);
+        topo_builder_add(b, &card, NULL);
         (void)snprintf(id, sizeof id, "gpu-%u", i);
         struct device gpu = {.kind = DEVICE_GPU, .id = id, .has_pci = true};
         gpu.pci.bus = (uint8_t)(64 + i);
         gpu.numa = gpu.package = (int)roll(n_numas + 1) - 1;
         gpu.root_domain = TOPO_ROOT_NONE;
-        topo_builder_add(b, &gpu);
+        topo_builder_add(b, &gpu, NULL);
         (void)snprintf(id, sizeof id, "nic-%u", i);
         struct device nic = {.kind = DEVICE_NIC, .id = id, .has_pci = true};
         nic.pci.bus = (uint8_t)(128 + i);
         nic.numa = nic.package = (int)roll(n_numas + 1) - 1;
         nic.root_domain = TOPO_ROOT_NONE;
         nic.rdma = odds(70) ? "mlx5_0" : NULL;
-        topo_builder_add(b, &nic);
+        topo_builder_add(b, &nic, NULL);
     }
     for (unsigned n = 0; n < n_numas; n++) {
         (void)snprintf(id, sizeof id, "numa-%u", n);
@@ -54,7 +54,7 @@ static struct topo *random_topo(void)
                               .numa = (int)n,
                               .package = (int)n,
                               .cpus = roll(40)};
-        topo_builder_add(b, &numa);
+        topo_builder_add(b, &numa, NULL);
     }
     cr_assert_eq(topo_build(b, &topo, &err), 0, "%s", err.text);
     return topo;

@@ -41,7 +41,7 @@ static struct topo *adapters_as_cards(const char *host)
         if (device.kind == DEVICE_NIC && device.vendor_id == MELLANOX &&
             device.rdma[0])
             device.kind = DEVICE_CARD;
-        topo_builder_add(b, &device);
+        topo_builder_add(b, &device, NULL);
     }
     cr_assert_eq(topo_build(b, &topo, &err), 0, "%s: %s", host, err.text);
     return topo;

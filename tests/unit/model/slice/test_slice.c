@@ -142,7 +142,7 @@ static void random_device(struct topo_builder *b, enum device_kind kind,
     }
     if (kind == DEVICE_CARD)
         random_card(&d, &a);
-    topo_builder_add(b, &d);
+    topo_builder_add(b, &d, NULL);
     arena_fini(&a);
 }
 
@@ -278,7 +278,7 @@ Test(slice, widest_card_fits)
                        .by_claims = true};
     cleanup_with(topo_builder) struct topo_builder *b =
         topo_builder_create("h");
-    topo_builder_add(b, &d);
+    topo_builder_add(b, &d, NULL);
     cleanup_with(topo) struct topo *topo = NULL;
     struct error err;
     cr_assert_eq(topo_build(b, &topo, &err), 0, "%s", err.text);
@@ -289,7 +289,7 @@ Test(slice, widest_card_fits)
     cleanup_with(topo_builder) struct topo_builder *b2 =
         topo_builder_create("h");
     cleanup_with(topo) struct topo *fuller = NULL;
-    topo_builder_add(b2, &d);
+    topo_builder_add(b2, &d, NULL);
     cr_assert_eq(topo_build(b2, &fuller, &err), 0, "%s", err.text);
     cleanup_str struct str with = STR_INIT(1 << 20);
     cleanup_str struct str without = STR_INIT(1 << 20);
@@ -341,12 +341,14 @@ static struct topo *runner(enum topo_runs runs, unsigned cards)
         topo_builder_create("h");
     static const char *const ids[] = {"card-0", "card-01"};
     for (unsigned i = 0; i < ARRAY_LEN(ids); i++)
-        topo_builder_add(b, &(struct device){.kind = DEVICE_CARD,
-                                             .id = ids[i],
-                                             .numa = -1,
-                                             .package = -1,
-                                             .root_domain = TOPO_ROOT_NONE,
-                                             .runs_pods = cards >> i & 1});
+        topo_builder_add(b,
+                         &(struct device){.kind = DEVICE_CARD,
+                                          .id = ids[i],
+                                          .numa = -1,
+                                          .package = -1,
+                                          .root_domain = TOPO_ROOT_NONE,
+                                          .runs_pods = cards >> i & 1},
+                         NULL);
     topo_builder_runs(b, runs);
     cr_assert_eq(topo_build(b, &topo, NULL), 0);
     return topo;
@@ -392,10 +394,12 @@ Test(slice, content_hash_changes_with_the_content)
         for (int n = 0; n < 2; n++) {
             char id[8];
             (void)snprintf(id, sizeof id, "numa-%d", n);
-            topo_builder_add(b, &(struct device){.kind = DEVICE_NUMA,
-                                                 .id = id,
-                                                 .numa = n,
-                                                 .cpus = i == 1 ? 9 : 8});
+            topo_builder_add(b,
+                             &(struct device){.kind = DEVICE_NUMA,
+                                              .id = id,
+                                              .numa = n,
+                                              .cpus = i == 1 ? 9 : 8},
+                             NULL);
         }
         if (i == 2)
             topo_builder_distance(b, 0, 1, 21);

@@ -24,7 +24,7 @@ static struct topo *of(const struct device *device)
     d.id = "d-0";
     d.package = -1;
     d.root_domain = TOPO_ROOT_NONE;
-    topo_builder_add(b, &d);
+    topo_builder_add(b, &d, NULL);
     cr_assert_eq(topo_build(b, &topo, NULL), 0);
     return topo;
 }

@@ -133,7 +133,7 @@ static void place_add(struct topo_builder *b, enum device_kind kind,
     for (size_t i = 0; p->path[i]; i++)
         path[i].bus = (uint8_t)p->path[i];
     device_id_format(kind, &d.pci, id);
-    topo_builder_add(b, &d);
+    topo_builder_add(b, &d, NULL);
 }
 
 static void numa_add(struct topo_builder *b, int numa, int package)
@@ -142,7 +142,7 @@ static void numa_add(struct topo_builder *b, int numa, int package)
     snprintf(id, sizeof(id), "numa-%d", numa);
     const struct device d = {
         .kind = DEVICE_NUMA, .id = id, .numa = numa, .package = package};
-    topo_builder_add(b, &d);
+    topo_builder_add(b, &d, NULL);
 }
 
 static struct topo *built(struct topo_builder *b)
@@ -291,7 +291,7 @@ Test(topo, everything_is_copied)
                              .n_path = 1,
                              .functions = functions,
                              .n_functions = 2};
-    topo_builder_add(b, &d);
+    topo_builder_add(b, &d, NULL);
     memset(model, 'x', sizeof(model) - 1);
     memset(path, 0xff, sizeof(path));
     memset(functions, 0xff, sizeof(functions));
@@ -309,7 +309,7 @@ static void refuse(const struct device *d, unsigned copies, const char *text)
     cleanup_with(topo_builder) struct topo_builder *b =
         topo_builder_create("h1");
     for (unsigned i = 0; i < copies; i++)
-        topo_builder_add(b, d);
+        topo_builder_add(b, d, NULL);
     struct topo *topo = NULL;
     struct error err = {0};
     cr_expect_eq(topo_build(b, &topo, &err), -EINVAL, "accepted: %s", text);
@@ -389,7 +389,7 @@ static void many_add(struct topo_builder *b, enum device_kind kind, int n)
         char id[TOPO_ID_MAX + 1];
         snprintf(id, sizeof(id), "d-%d-%d", (int)kind, i);
         const struct device d = {.kind = kind, .id = id, .numa = i};
-        topo_builder_add(b, &d);
+        topo_builder_add(b, &d, NULL);
     }
 }
 
