@@ -27,15 +27,16 @@ static void sets_fill(struct act_place *p, const struct cardfile_card *card)
 }
 
 static void place_fill(struct act_place *p, const struct device *d,
+                       const struct identity *own,
                        const struct cardfile_card *card)
 {
     memset(p, 0, sizeof *p);
     COPY(p->name, d->id);
     pci_addr_format(&d->pci, p->pci);
     COPY(p->model, *card->model ? card->model : d->model);
-    COPY(p->serial, d->serial);
+    COPY(p->serial, own->serial);
     COPY(p->arch, *card->arch ? card->arch : d->arch);
-    COPY(p->endpoint, *card->endpoint ? card->endpoint : d->endpoint);
+    COPY(p->endpoint, *card->endpoint ? card->endpoint : own->endpoint);
     COPY(p->ca, card->tls_ca);
     COPY(p->cert, card->tls_cert);
     COPY(p->key, card->tls_key);
@@ -50,14 +51,15 @@ static size_t add_cards(const struct topo *topo, const struct cardfile *cards,
     size_t first, n = 0, n_cards = topo_count(topo, DEVICE_CARD, &first);
     for (size_t i = 0; i < n_cards && n < max; i++) {
         const struct device *d = topo_device(topo, first + i);
+        const struct identity own = topo_identity(topo, d);
         const struct cardfile_key key = {.pci = d->pci,
                                          .vendor_id = d->vendor_id,
                                          .device_id = d->device_id,
-                                         .serial = d->serial};
+                                         .serial = own.serial};
         struct cardfile_card card;
         cardfile_find(cards, &key, &card);
-        if ((*card.endpoint || *d->endpoint) == known)
-            place_fill(&to[n++], d, &card);
+        if ((*card.endpoint || *own.endpoint) == known)
+            place_fill(&to[n++], d, &own, &card);
     }
     return n;
 }

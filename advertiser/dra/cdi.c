@@ -112,7 +112,7 @@ static int write_device(const struct dra_record *r, const char *device,
                                      .function = own ? own->function : ""};
     device_nodes_init(n);
     device_nodes_look(host->sysroot, card, &part, n);
-    host_side_add_named(host->cards, card, n);
+    host_side_add_named(host->cards, host->topo, card, n);
     write_card(r, card, n, out);
     device_nodes_fini(n);
     return 0;

@@ -104,14 +104,15 @@ void host_side_choose(const struct host_side *h,
                    str_text(&list));
 }
 
-void host_side_add_named(const struct cardfile *cards,
+void host_side_add_named(const struct cardfile *cards, const struct topo *topo,
                          const struct device *card, struct device_nodes *n)
 {
     struct cardfile_card said;
-    const struct cardfile_key key = {.pci = card->pci,
-                                     .vendor_id = card->vendor_id,
-                                     .device_id = card->device_id,
-                                     .serial = card->serial};
+    const struct cardfile_key key = {
+        .pci = card->pci,
+        .vendor_id = card->vendor_id,
+        .device_id = card->device_id,
+        .serial = topo_identity(topo, card).serial};
     cardfile_find(cards, &key, &said);
     for (size_t i = 0; i < said.n_device_nodes; i++)
         device_nodes_add(n, said.device_nodes[i]);
@@ -144,7 +145,7 @@ bool host_side_look(const struct host_side *h,
                                          .function = function};
         device_nodes_look(h->sysroot, d, &part, n);
         if (h->kinds & NODES_NAMED)
-            host_side_add_named(h->cards, d, n);
+            host_side_add_named(h->cards, h->topo, d, n);
     }
     for (size_t at = 0; (d = next(h, DEVICE_NIC, given->nics, &at));)
         device_nodes_look(h->sysroot, d, &whole, n);

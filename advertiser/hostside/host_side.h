@@ -52,7 +52,7 @@ bool host_side_look(const struct host_side *h,
                     struct device_nodes *n);
 
 /* What the card file names beside what /sys tells. */
-void host_side_add_named(const struct cardfile *cards,
+void host_side_add_named(const struct cardfile *cards, const struct topo *topo,
                          const struct device *card, struct device_nodes *n);
 
 #endif

@@ -70,7 +70,8 @@ static void field_add(struct str *out, const char *name, const char *value)
         str_addf(out, ", %s%s%s", name, *name ? " " : "", value);
 }
 
-static void card_fields(const struct device *d, struct str *out)
+static void card_fields(const struct device *d, const struct identity *own,
+                        struct str *out)
 {
     if (d->n_functions > 1)
         str_addf(out, ", %u functions", d->n_functions);
@@ -81,8 +82,8 @@ static void card_fields(const struct device *d, struct str *out)
         str_add(out, ", ");
         memory_add(out, d->memory_mib);
     }
-    field_add(out, "fabric port", d->fabric_port);
-    field_add(out, "runtime", d->endpoint);
+    field_add(out, "fabric port", own->fabric_port);
+    field_add(out, "runtime", own->endpoint);
     if (*d->link)
         str_addf(out, ", link %s", d->link);
     if (d->link_mbps)
@@ -96,9 +97,10 @@ static void card_fields(const struct device *d, struct str *out)
         str_add(out, ", unhealthy");
 }
 
-static void device_print(const struct device *d, unsigned level,
-                         struct str *out)
+static void device_print(const struct topo *topo, const struct device *d,
+                         unsigned level, struct str *out)
 {
+    const struct identity own = topo_identity(topo, d);
     char pci[PCI_ADDR_TEXT_MAX];
     pci_addr_format(&d->pci, pci);
     indent_add(out, level);
@@ -111,11 +113,11 @@ static void device_print(const struct device *d, unsigned level,
     field_add(out, "", d->interface);
     field_add(out, "", d->rdma);
     if (d->kind == DEVICE_CARD)
-        card_fields(d, out);
+        card_fields(d, &own, out);
     if (d->set_aside)
         str_add(out, ", set aside");
-    field_add(out, "guid", d->guid);
-    field_add(out, "serial", d->serial);
+    field_add(out, "guid", own.guid);
+    field_add(out, "serial", own.serial);
     str_add_c(out, '\n');
 }
 
@@ -146,7 +148,7 @@ static void pci_print(struct tree *t, const struct device *d, unsigned level)
         indent_add(t->out, level + 1 + same);
         str_addf(t->out, "bridge %s\n", text);
     }
-    device_print(d, level + 1 + d->n_path, t->out);
+    device_print(t->topo, d, level + 1 + d->n_path, t->out);
     t->before = d;
 }
 

@@ -139,13 +139,14 @@ static void search_fabric(struct search *x, const struct snapshot *s)
     }
 }
 
-static bool is_device(const struct device *d, const char *text)
+static bool is_device(const struct topo *topo, const struct device *d,
+                      const char *text)
 {
     char pci[PCI_ADDR_TEXT_MAX] = "";
     if (d->has_pci)
         pci_addr_format(&d->pci, pci);
-    return has(d->id, text) || has(pci, text) || has(d->serial, text) ||
-           has(d->interface, text);
+    return has(d->id, text) || has(pci, text) ||
+           has(topo_identity(topo, d).serial, text) || has(d->interface, text);
 }
 
 static void search_cards(struct search *x, const struct node *node)
@@ -153,7 +154,7 @@ static void search_cards(struct search *x, const struct node *node)
     size_t first, n = view_count(node, DEVICE_CARD, &first);
     for (size_t i = 0; i < n; i++) {
         const struct device *d = topo_device(node->topo, first + i);
-        if (!is_device(d, x->text) || !found(x, "card"))
+        if (!is_device(node->topo, d, x->text) || !found(x, "card"))
             continue;
         char pci[PCI_ADDR_TEXT_MAX];
         if (d->has_pci)

@@ -360,6 +360,7 @@ static void fact(struct str *out, const char *name, const char *text)
 static void write_card_facts(const struct node *node, size_t card,
                              const struct device *d, struct str *out)
 {
+    const struct identity own = topo_identity(node->topo, d);
     char pci[PCI_ADDR_TEXT_MAX] = "";
     if (d->has_pci)
         pci_addr_format(&d->pci, pci);
@@ -378,12 +379,12 @@ static void write_card_facts(const struct node *node, size_t card,
     fact(out, "Id", d->id);
     fact(out, "Vendor", d->vendor);
     fact(out, "Model", d->model);
-    fact(out, "Serial number", d->serial);
+    fact(out, "Serial number", own.serial);
     fact(out, "Architecture", d->arch);
     fact(out, "Interface", d->interface);
     fact(out, "RDMA device", d->rdma);
-    fact(out, "Runtime", d->endpoint);
-    fact(out, "Fabric port", d->fabric_port);
+    fact(out, "Runtime", own.endpoint);
+    fact(out, "Fabric port", own.fabric_port);
     fact(out, "Health", d->health);
     fact(out, "Barred", d->barred);
     html_addf(out, "<div><dt>NUMA node</dt><dd>%d</dd></div></dl>\n", d->numa);

@@ -229,7 +229,7 @@ static void add_peer(const struct pod_set *set, const struct snapshot *s,
                                     : NULL;
     if (a->demand.role == ROLE_HOST) {
         if (card)
-            endpoint_host(card->endpoint, out);
+            endpoint_host(topo_identity(topo, card).endpoint, out);
         return;
     }
     size_t n = a->demand.role == ROLE_XPU

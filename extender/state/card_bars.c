@@ -170,9 +170,11 @@ static bool is_at(const struct device *card, const struct pci_addr *slot)
 }
 
 /* Both know it, and it differs. */
-static bool contradicts(const struct card_bar *bar, const struct device *card)
+static bool contradicts(const struct card_bar *bar, const struct topo *topo,
+                        const struct device *card)
 {
-    return (bar->has_pci && card->has_pci) || (bar->serial[0] && *card->serial);
+    return (bar->has_pci && card->has_pci) ||
+           (bar->serial[0] && *topo_identity(topo, card).serial);
 }
 
 /* One card; a drain of all of them is of none alone. */
@@ -203,7 +205,8 @@ enum card_bar_match card_bar_find(const struct card_bar *bar,
             at = i;
             n_at++;
         }
-        if (bar->serial[0] && strcmp(bar->serial, card->serial) == 0) {
+        if (bar->serial[0] &&
+            strcmp(bar->serial, topo_identity(topo, card).serial) == 0) {
             serial = i;
             n_serial++;
         }
@@ -214,7 +217,7 @@ enum card_bar_match card_bar_find(const struct card_bar *bar,
         *ret_card = n_at == 1 ? at : serial;
         return CARD_BAR_FOUND;
     }
-    if (n == 0 || (n == 1 && contradicts(bar, topo_device(topo, first))))
+    if (n == 0 || (n == 1 && contradicts(bar, topo, topo_device(topo, first))))
         return CARD_BAR_NONE;
     if (n == 1) {
         *ret_card = first;

@@ -92,8 +92,9 @@ static int32_t draft_leaf(const struct draft *d, const struct node *n)
     size_t n_devices = n->topo ? topo_n_devices(n->topo) : 0;
     for (size_t i = 0; !host && i < n_devices; i++) {
         const struct device *device = topo_device(n->topo, i);
-        if (*device->guid)
-            host = fabric_find_guid(d->next->fabric, device->guid);
+        const char *guid = topo_identity(n->topo, device).guid;
+        if (*guid)
+            host = fabric_find_guid(d->next->fabric, guid);
     }
     return host ? host->leaf : FABRIC_NONE;
 }

@@ -75,7 +75,8 @@ static void dpu_name(const struct map_rank *r, size_t card,
                      char ret_name[DPU_NAME_MAX + 1])
 {
     const struct device *d = card_of(r, card);
-    const char *text = d ? d->endpoint : "", *scheme = strstr(text, "://");
+    const char *text = d ? topo_identity(r->topo, d).endpoint : "";
+    const char *scheme = strstr(text, "://");
     text = scheme ? scheme + 3 : text;
     size_t size = strcspn(text, ":/");
     if (*text == '[') { /* an address of IPv6 */

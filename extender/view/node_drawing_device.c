@@ -183,17 +183,18 @@ static void add_trouble(const struct device_box *b, struct str *out)
 static void add_tip(const struct device_box *b, struct str *out)
 {
     const struct device *d = device(b);
+    const struct identity own = topo_identity(b->node->topo, d);
     const struct {
         const char *name, *text;
     } rows[] = {{"id", d->id},
                 {"vendor", d->vendor},
                 {"model", d->model},
-                {"serial number", d->serial},
+                {"serial number", own.serial},
                 {"architecture", d->arch},
                 {"interface", d->interface},
                 {"RDMA device", d->rdma},
-                {"fabric port", d->fabric_port},
-                {"runtime", d->endpoint},
+                {"fabric port", own.fabric_port},
+                {"runtime", own.endpoint},
                 {"link", d->link},
                 {"device sets", d->devices}};
     cleanup_str struct str text = STR_INIT(TEXT_MAX * 4);

@@ -78,8 +78,10 @@ static void add_addresses(struct str *out, const char *key,
     jwrite_end_array(out);
 }
 
-static void add_device(struct str *out, const struct device *d)
+static void add_device(struct str *out, const struct topo *topo,
+                       const struct device *d)
 {
+    const struct identity own = topo_identity(topo, d);
     char pci[PCI_ADDR_TEXT_MAX];
     pci_addr_format(&d->pci, pci);
     jwrite_text(out, "id", d->id);
@@ -89,7 +91,7 @@ static void add_device(struct str *out, const struct device *d)
     jwrite_int_or_null(out, "package", d->package);
     jwrite_known_text(out, "vendor", d->vendor);
     jwrite_known_text(out, "model", d->model);
-    jwrite_known_text(out, "serial", d->serial);
+    jwrite_known_text(out, "serial", own.serial);
     if (d->has_pci) {
         str_addf(out, ",\"pciId\":\"%04x:%04x\"", d->vendor_id, d->device_id);
         str_addf(out, ",\"root\":\"pci%04x:%02x\"", (unsigned)d->root_domain,
@@ -98,7 +100,7 @@ static void add_device(struct str *out, const struct device *d)
     }
     jwrite_known_text(out, "interface", d->interface);
     jwrite_known_text(out, "rdma", d->rdma);
-    jwrite_known_text(out, "guid", d->guid);
+    jwrite_known_text(out, "guid", own.guid);
     if (d->kind == DEVICE_CARD) {
         add_addresses(out, "functions", d->functions, d->n_functions);
         jwrite_bool(out, "healthy", !d->unhealthy);
@@ -108,8 +110,8 @@ static void add_device(struct str *out, const struct device *d)
             jwrite_bool(out, "claims", true);
     }
     jwrite_known_text(out, "arch", d->arch);
-    jwrite_known_text(out, "fabricPort", d->fabric_port);
-    jwrite_known_text(out, "endpoint", d->endpoint);
+    jwrite_known_text(out, "fabricPort", own.fabric_port);
+    jwrite_known_text(out, "endpoint", own.endpoint);
     jwrite_known_text(out, "devices", d->devices);
     jwrite_known_text(out, "rights", d->rights);
     jwrite_known(out, "cores", d->cores);
@@ -176,7 +178,7 @@ void view_card(const struct node *node, const struct policy *policy,
     const struct device *d = card_device(node, card);
     jwrite_object(out, NULL);
     jwrite_text(out, "node", node->name);
-    add_device(out, d);
+    add_device(out, node->topo, d);
     jwrite_text(out, "state", card_state_name(card_state(node, card)));
     add_drain(out, node, d->id);
     if (d->cores)
@@ -367,7 +369,7 @@ void view_topology(const struct node *node, struct str *out)
     jwrite_array(out, "devices");
     for (size_t i = 0; i < n; i++) {
         jwrite_object(out, NULL);
-        add_device(out, topo_device(node->topo, i));
+        add_device(out, node->topo, topo_device(node->topo, i));
         if (topo_device(node->topo, i)->kind == DEVICE_CARD)
             add_drain(out, node, topo_device(node->topo, i)->id);
         jwrite_end_object(out);

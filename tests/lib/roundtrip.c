@@ -39,6 +39,16 @@ static bool same_pci(const struct device *a, const struct device *b)
     return true;
 }
 
+static bool same_identity(const char *name, struct identity a,
+                          struct identity b)
+{
+    CHECK("serial", strcmp(a.serial, b.serial) == 0);
+    CHECK("guid", strcmp(a.guid, b.guid) == 0);
+    CHECK("fabric_port", strcmp(a.fabric_port, b.fabric_port) == 0);
+    CHECK("endpoint", strcmp(a.endpoint, b.endpoint) == 0);
+    return true;
+}
+
 static bool same_device(const struct device *a, const struct device *b)
 {
     const char *name = a->id;
@@ -48,16 +58,12 @@ static bool same_device(const struct device *a, const struct device *b)
     CHECK("package", a->package == b->package);
     CHECK("vendor", strcmp(a->vendor, b->vendor) == 0);
     CHECK("model", strcmp(a->model, b->model) == 0);
-    CHECK("serial", strcmp(a->serial, b->serial) == 0);
     CHECK("interface", strcmp(a->interface, b->interface) == 0);
     CHECK("rdma", strcmp(a->rdma, b->rdma) == 0);
-    CHECK("guid", strcmp(a->guid, b->guid) == 0);
     CHECK("arch", strcmp(a->arch, b->arch) == 0);
     CHECK("cores", a->cores == b->cores);
     CHECK("memory_mib", a->memory_mib == b->memory_mib);
     CHECK("devices", strcmp(a->devices, b->devices) == 0);
-    CHECK("fabric_port", strcmp(a->fabric_port, b->fabric_port) == 0);
-    CHECK("endpoint", strcmp(a->endpoint, b->endpoint) == 0);
     CHECK("unhealthy", a->unhealthy == b->unhealthy);
     CHECK("health", strcmp(a->health, b->health) == 0);
     CHECK("by_claims", a->by_claims == b->by_claims);
@@ -95,7 +101,9 @@ static bool same_topo(const struct topo *a, const struct topo *b)
     CHECK("number of devices", n == topo_n_devices(b));
     CHECK("runs", topo_runs(a) == topo_runs(b));
     for (size_t i = 0; i < n; i++) {
-        if (!same_device(topo_device(a, i), topo_device(b, i)))
+        const struct device *x = topo_device(a, i), *y = topo_device(b, i);
+        if (!same_device(x, y) ||
+            !same_identity(x->id, topo_identity(a, x), topo_identity(b, y)))
             return false;
         for (size_t j = 0; j < n; j++)
             CHECK("relation", topo_relation(a, i, j) == topo_relation(b, i, j));

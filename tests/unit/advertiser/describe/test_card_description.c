@@ -54,8 +54,8 @@ Test(card_description, a_card_takes_what_the_file_says)
     cr_assert(d);
     cr_expect_str_eq(d->model, "M");
     cr_expect_str_eq(d->arch, "riscv64");
-    cr_expect_str_eq(d->endpoint, "tcp://b:2");
-    cr_expect_str_eq(d->fabric_port, "leaf1/7");
+    cr_expect_str_eq(topo_identity(topo, d).endpoint, "tcp://b:2");
+    cr_expect_str_eq(topo_identity(topo, d).fabric_port, "leaf1/7");
     cr_expect_eq(d->cores, 4);
     cr_expect_eq(d->memory_mib, 16384, "as described");
     d = topo_find(topo, "card-0000-02-00");
@@ -92,7 +92,7 @@ Test(card_description, an_excluded_card_is_nics)
     const struct device *d = topo_find(topo, "nic-0000-01-00-0");
     cr_assert(d);
     cr_expect_str_eq(d->interface, "eth2");
-    cr_expect_str_eq(d->guid, "0c42:a103:00b1:2fd4");
+    cr_expect_str_eq(topo_identity(topo, d).guid, "0c42:a103:00b1:2fd4");
     cr_expect_eq(d->numa, 0);
     cr_expect_eq(d->n_path, 1);
     d = topo_find(topo, "nic-0000-01-00-1");

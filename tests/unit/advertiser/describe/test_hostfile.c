@@ -69,10 +69,11 @@ Test(hostfile, builds_what_it_says)
     cr_expect_eq(card->cores, 16);
     cr_expect_eq(card->memory_mib, 32768);
     cr_expect_eq(card->n_functions, 2);
-    cr_expect_str_eq(card->serial, "host-7-0");
-    cr_expect_str_eq(card->guid, "0c42:a103:00b1:2fd4");
-    cr_expect_str_eq(card->fabric_port, "host-7 p0");
-    cr_expect_str_eq(card->endpoint, "tcp://192.168.100.2:7443");
+    cr_expect_str_eq(topo_identity(topo, card).serial, "host-7-0");
+    cr_expect_str_eq(topo_identity(topo, card).guid, "0c42:a103:00b1:2fd4");
+    cr_expect_str_eq(topo_identity(topo, card).fabric_port, "host-7 p0");
+    cr_expect_str_eq(topo_identity(topo, card).endpoint,
+                     "tcp://192.168.100.2:7443");
     cr_expect_str_eq(topo_find(topo, "gpu-0000-24-00-0")->model, "H100 SXM");
     const struct device *numa = topo_find(topo, "numa-1");
     cr_expect_eq(numa->cpus, 64);

@@ -256,7 +256,7 @@ Test(probe, a_bus_without_a_numa_node, .timeout = 180)
         cr_assert(card);
         cr_expect_eq(card->numa, -1);
         cr_expect_eq(card->package, -1);
-        cr_expect_str_eq(card->serial, "PH1");
+        cr_expect_str_eq(topo_identity(topo, card).serial, "PH1");
         cr_expect_eq(card->vfs, 4);
         cr_expect_eq(card->vfs_max, 16);
         cr_expect_eq(machine_relation(topo, card->id, "numa-1"), RELATION_SYS);
@@ -399,7 +399,7 @@ Test(probe, the_card_file_adds_excludes_and_describes)
     cr_assert(d);
     cr_expect_eq(d->cores, 8);
     cr_expect_eq(d->memory_mib, 32768);
-    cr_expect_str_eq(d->fabric_port, "leaf1/7");
+    cr_expect_str_eq(topo_identity(topo, d).fabric_port, "leaf1/7");
     cr_expect_null(topo_find(topo, "card-0000-9d-00"));
     cr_expect(topo_find(topo, "nic-0000-9d-00-1"), "excluded: back to NICs");
     const struct device *added = topo_find(topo, "card-0000-1a-1f");

@@ -561,7 +561,8 @@ Test(fleet, hosts_differ_by_name_and_serial)
     cr_assert_str_eq(topo_node(a), "r1-001");
     cr_assert_str_eq(topo_node(b), "r1-002");
     cr_assert_gt(topo_count(a, DEVICE_CARD, NULL), 0);
-    cr_assert_str_neq(topo_device(a, 0)->serial, topo_device(b, 0)->serial);
+    cr_assert_str_neq(topo_identity(a, topo_device(a, 0)).serial,
+                      topo_identity(b, topo_device(b, 0)).serial);
 
     cr_assert_eq(sim_hosts_topo("h", "no-such", 0, 1, &none, &err), -EINVAL);
     cr_assert_not_null(strstr(err.text, "no-such"));
