@@ -4,12 +4,12 @@
 #include "model/topo/topo_builder.h"
 
 static void find(const struct cardfile *cards, const struct device *d,
-                 struct cardfile_card *ret_card)
+                 const char *serial, struct cardfile_card *ret_card)
 {
     const struct cardfile_key key = {.pci = d->pci,
                                      .vendor_id = d->vendor_id,
                                      .device_id = d->device_id,
-                                     .serial = d->serial};
+                                     .serial = serial};
     cardfile_find(cards, &key, ret_card);
 }
 
@@ -19,22 +19,21 @@ static void take(const char **text, const char *other)
         *text = other;
 }
 
-static void card_add(struct topo_builder *b, const struct device *device,
-                     const struct cardfile_card *card)
+static void card_add(struct topo_builder *b, struct device d,
+                     struct identity own, const struct cardfile_card *card)
 {
-    struct device d = *device;
     take(&d.model, card->model);
     take(&d.arch, card->arch);
-    take(&d.endpoint, card->endpoint);
-    take(&d.fabric_port, card->fabric_port);
+    take(&own.endpoint, card->endpoint);
+    take(&own.fabric_port, card->fabric_port);
     d.cores = card->cores ? card->cores : d.cores;
     d.memory_mib = card->memory_mib ? card->memory_mib : d.memory_mib;
-    topo_builder_add(b, &d, NULL);
+    topo_builder_add(b, &d, &own);
 }
 
 /* What is no card has no cores; the first function has the interface. */
 static void nics_add(struct topo_builder *b, const struct device *card,
-                     bool set_aside)
+                     const struct identity *own, bool set_aside)
 {
     for (unsigned i = 0; i < card->n_functions; i++) {
         char id[TOPO_ID_MAX + 1];
@@ -54,13 +53,13 @@ static void nics_add(struct topo_builder *b, const struct device *card,
             .device_id = card->device_id,
             .vendor = card->vendor,
             .model = card->model,
-            .serial = card->serial,
             .interface = i == 0 ? card->interface : "",
             .rdma = i == 0 ? card->rdma : "",
-            .guid = i == 0 ? card->guid : "",
             .set_aside = set_aside,
         };
-        topo_builder_add(b, &d, NULL);
+        const struct identity nic = {.serial = own->serial,
+                                     .guid = i == 0 ? own->guid : ""};
+        topo_builder_add(b, &d, &nic);
     }
 }
 
@@ -73,6 +72,7 @@ static bool same_pci_device(const struct device *a, const struct device *b)
 /* What a GPU or NIC belongs to: the functions of its PCI device, in their
  * order. */
 struct group {
+    const struct topo *topo;
     const struct device *members[TOPO_FUNCTIONS_MAX];
     size_t n;
 };
@@ -80,6 +80,7 @@ struct group {
 static void group_find(const struct topo *topo, const struct device *d,
                        struct group *g)
 {
+    g->topo = topo;
     g->n = 0;
     for (size_t i = 0; i < topo_n_devices(topo); i++) {
         const struct device *other = topo_device(topo, i);
@@ -101,7 +102,8 @@ static const struct device *listed(const struct group *g,
                                    struct cardfile_card *ret_card)
 {
     for (size_t i = 0; i < g->n; i++) {
-        find(cards, g->members[i], ret_card);
+        find(cards, g->members[i], topo_identity(g->topo, g->members[i]).serial,
+             ret_card);
         if (ret_card->listed)
             return ret_card->exclude ? NULL : g->members[i];
     }
@@ -114,6 +116,7 @@ static void group_add(struct topo_builder *b, const struct group *g,
     struct pci_addr functions[TOPO_FUNCTIONS_MAX];
     char id[TOPO_ID_MAX + 1];
     struct device d = *g->members[0];
+    struct identity own = topo_identity(g->topo, g->members[0]);
     device_id_format(DEVICE_CARD, &d.pci, id);
     d.kind = DEVICE_CARD;
     d.id = id;
@@ -123,46 +126,48 @@ static void group_add(struct topo_builder *b, const struct group *g,
     d.model = by->model;
     for (size_t i = 0; i < g->n; i++) {
         const struct device *m = g->members[i];
+        const struct identity also = topo_identity(g->topo, m);
         functions[i] = m->pci;
-        take(&d.serial, *d.serial ? "" : m->serial);
+        take(&own.serial, *own.serial ? "" : also.serial);
         take(&d.interface, *d.interface ? "" : m->interface);
         take(&d.rdma, *d.rdma ? "" : m->rdma);
-        take(&d.guid, *d.guid ? "" : m->guid);
+        take(&own.guid, *own.guid ? "" : also.guid);
     }
     d.functions = functions;
     d.n_functions = (uint8_t)g->n;
-    card_add(b, &d, card);
+    card_add(b, d, own, card);
 }
 
 /* A GPU or NIC. */
 static void other_add(struct topo_builder *b, const struct device *d,
-                      const struct cardfile *cards)
+                      const struct identity *own, const struct cardfile *cards)
 {
     struct cardfile_card said;
     struct device other = *d;
-    find(cards, d, &said);
+    find(cards, d, own->serial, &said);
     other.set_aside |= d->kind == DEVICE_NIC && said.set_aside;
-    topo_builder_add(b, &other, NULL);
+    topo_builder_add(b, &other, own);
 }
 
 static void device_add(struct topo_builder *b, const struct topo *topo,
                        const struct cardfile *cards, const struct device *d)
 {
+    const struct identity own = topo_identity(topo, d);
     struct cardfile_card card;
     struct group g;
     if (d->kind == DEVICE_NUMA) {
-        topo_builder_add(b, d, NULL);
+        topo_builder_add(b, d, &own);
     } else if (d->kind == DEVICE_CARD) {
-        find(cards, d, &card);
+        find(cards, d, own.serial, &card);
         if (card.exclude)
-            nics_add(b, d, card.set_aside);
+            nics_add(b, d, &own, card.set_aside);
         else
-            card_add(b, d, &card);
+            card_add(b, *d, own, &card);
     } else {
         group_find(topo, d, &g);
         const struct device *by = listed(&g, cards, &card);
         if (!by)
-            other_add(b, d, cards);
+            other_add(b, d, &own, cards);
         else if (d == g.members[0])
             group_add(b, &g, by, &card);
     }

@@ -145,6 +145,7 @@ static const char *const attribute_names[ATTRIBUTES] = {
 /* What a line says about a device, before it is one. */
 struct draft {
     struct device d;
+    struct identity own;
     uint64_t n_functions;
     struct str texts[ATTRIBUTES];
 };
@@ -176,12 +177,13 @@ static int attribute_set(struct parser *p, struct draft *draft,
                          enum attribute a, const char *text)
 {
     struct device *d = &draft->d;
+    struct identity *own = &draft->own;
     const char **const texts[ATTRIBUTES] = {
-        [A_VENDOR] = &d->vendor,    [A_MODEL] = &d->model,
-        [A_SERIAL] = &d->serial,    [A_INTERFACE] = &d->interface,
-        [A_RDMA] = &d->rdma,        [A_GUID] = &d->guid,
-        [A_ARCH] = &d->arch,        [A_FABRIC_PORT] = &d->fabric_port,
-        [A_ENDPOINT] = &d->endpoint};
+        [A_VENDOR] = &d->vendor,      [A_MODEL] = &d->model,
+        [A_SERIAL] = &own->serial,    [A_INTERFACE] = &d->interface,
+        [A_RDMA] = &d->rdma,          [A_GUID] = &own->guid,
+        [A_ARCH] = &d->arch,          [A_FABRIC_PORT] = &own->fabric_port,
+        [A_ENDPOINT] = &own->endpoint};
     uint64_t value = 0;
     int rc;
     switch (a) {
@@ -273,7 +275,7 @@ static void draft_add(struct parser *p, struct draft *draft)
         d->functions = functions;
         d->n_functions = (uint8_t)draft->n_functions;
     }
-    topo_builder_add(p->builder, d, NULL);
+    topo_builder_add(p->builder, d, &draft->own);
 }
 
 static int device_read(struct parser *p, enum device_kind kind)

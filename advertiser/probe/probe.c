@@ -83,11 +83,14 @@ static void device_init(struct device *d, enum device_kind kind,
         .device_id = f->device_id,
         .vendor = f->vendor[0] ? f->vendor : pci_vendor_name(f->vendor_id),
         .model = f->model,
-        .serial = f->serial,
         .interface = f->interface,
         .rdma = f->rdma,
-        .guid = f->guid,
     };
+}
+
+static struct identity identity_of(const struct scan_function *f)
+{
+    return (struct identity){.serial = f->serial, .guid = f->guid};
 }
 
 static struct cardfile_key key_of(const struct scan_function *f)
@@ -143,6 +146,7 @@ static void card_add(struct build *b, const struct scan_function *by,
     struct pci_addr functions[TOPO_FUNCTIONS_MAX];
     char id[TOPO_ID_MAX + 1];
     struct device d;
+    struct identity own = identity_of(f);
     device_init(&d, DEVICE_CARD, f, id);
     const struct card_model *model = card_model_find(by->vendor_id,
                                                      by->device_id);
@@ -151,8 +155,8 @@ static void card_add(struct build *b, const struct scan_function *by,
     d.vendor = model ? model->vendor : text_or(by->vendor, d.vendor);
     d.model = text_or(card->model, model ? model->model : by->model);
     d.arch = text_or(card->arch, model ? model->arch : "");
-    d.endpoint = card->endpoint;
-    d.fabric_port = card->fabric_port;
+    own.endpoint = card->endpoint;
+    own.fabric_port = card->fabric_port;
     d.cores = card->cores ? card->cores : by->cores;
     d.memory_mib = card->memory_mib ? card->memory_mib : by->memory_mib;
     for (size_t i = 0; i < n && d.n_functions < TOPO_FUNCTIONS_MAX; i++) {
@@ -162,10 +166,10 @@ static void card_add(struct build *b, const struct scan_function *by,
         }
         functions[d.n_functions++] = f[i].addr;
         setup_take(&d, &f[i]);
-        d.serial = text_or(d.serial, f[i].serial);
+        own.serial = text_or(own.serial, f[i].serial);
         d.interface = text_or(d.interface, f[i].interface);
         d.rdma = text_or(d.rdma, f[i].rdma);
-        d.guid = text_or(d.guid, f[i].guid);
+        own.guid = text_or(own.guid, f[i].guid);
     }
     d.functions = functions;
     if (b->n_cards == TOPO_CARDS_MAX) {
@@ -174,7 +178,7 @@ static void card_add(struct build *b, const struct scan_function *by,
     }
     b->n_cards++;
     b->n_devices++;
-    topo_builder_add(b->builder, &d, NULL);
+    topo_builder_add(b->builder, &d, &own);
 }
 
 /* The operator says that nobody computes with it. */
@@ -204,9 +208,10 @@ static void function_add(struct build *b, const struct scan_function *f)
     memcpy(b->last_id, id, sizeof(id));
     if (role != PCI_ROLE_GPU)
         d.set_aside = f->look.is_virtual || is_set_aside(b->cards, f);
+    const struct identity own = identity_of(f);
     b->n_gpus += role == PCI_ROLE_GPU;
     b->n_devices++;
-    topo_builder_add(b->builder, &d, NULL);
+    topo_builder_add(b->builder, &d, &own);
 }
 
 static void functions_add(struct build *b, struct scan *scan, bool cards)

@@ -50,8 +50,11 @@ static int limit_cards(struct topo **topo, unsigned max, struct error *err)
         topo_builder_create(topo_node(*topo));
     struct topo *less = NULL;
     for (size_t i = 0; i < topo_n_devices(*topo); i++)
-        if (i < first || i >= first + n || !dropped[i - first])
-            topo_builder_add(b, topo_device(*topo, i), NULL);
+        if (i < first || i >= first + n || !dropped[i - first]) {
+            const struct device *d = topo_device(*topo, i);
+            const struct identity own = topo_identity(*topo, d);
+            topo_builder_add(b, d, &own);
+        }
     for (int x = 0; x < TOPO_NUMAS_MAX; x++)
         for (int y = x + 1; y < TOPO_NUMAS_MAX; y++)
             if (topo_distance(*topo, x, y))

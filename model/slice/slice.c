@@ -10,7 +10,8 @@
 #include "model/slice/slice_private.h"
 #include "model/topo/topo_builder.h"
 
-#define TEXT(member) offsetof(struct device, member)
+#define TEXT(member) offsetof(struct slice_device, d.member)
+#define OWN(member) offsetof(struct slice_device, own.member)
 
 const struct attribute slice_attributes[ATTRIBUTE_COUNT] = {
     [ATTRIBUTE_KIND] = {"biga.dev/kind", VALUE_TEXT, ON_ALL, 1, 0},
@@ -33,17 +34,17 @@ const struct attribute slice_attributes[ATTRIBUTE_COUNT] = {
                           TEXT(vendor)},
     [ATTRIBUTE_MODEL] = {"biga.dev/model", VALUE_TEXT, ON_PCI, 1, TEXT(model)},
     [ATTRIBUTE_SERIAL] = {"biga.dev/serial", VALUE_TEXT, ON_PCI, 1,
-                          TEXT(serial)},
+                          OWN(serial)},
     [ATTRIBUTE_INTERFACE] = {"biga.dev/interface", VALUE_TEXT, ON_PCI, 1,
                              TEXT(interface)},
     [ATTRIBUTE_RDMA] = {"biga.dev/rdma", VALUE_TEXT, ON_PCI, 1, TEXT(rdma)},
-    [ATTRIBUTE_GUID] = {"biga.dev/guid", VALUE_TEXT, ON_PCI, 1, TEXT(guid)},
+    [ATTRIBUTE_GUID] = {"biga.dev/guid", VALUE_TEXT, ON_PCI, 1, OWN(guid)},
     [ATTRIBUTE_FUNCTIONS] = {"biga.dev/functions", VALUE_TEXT, ON_CARD, 8, 0},
     [ATTRIBUTE_ARCH] = {"biga.dev/arch", VALUE_TEXT, ON_CARD, 1, TEXT(arch)},
     [ATTRIBUTE_FABRIC_PORT] = {"biga.dev/fabricPort", VALUE_TEXT, ON_CARD, 1,
-                               TEXT(fabric_port)},
+                               OWN(fabric_port)},
     [ATTRIBUTE_ENDPOINT] = {"biga.dev/endpoint", VALUE_TEXT, ON_CARD, 1,
-                            TEXT(endpoint)},
+                            OWN(endpoint)},
     [ATTRIBUTE_HEALTHY] = {"biga.dev/healthy", VALUE_BOOL, ON_CARD, 1, 0},
     [ATTRIBUTE_CLAIMS] = {"biga.dev/claims", VALUE_BOOL, ON_CARD, 1, 0},
     [ATTRIBUTE_COMPUTE] = {"biga.dev/compute", VALUE_BOOL, ON_NIC, 1, 0},
@@ -193,9 +194,9 @@ static size_t collect_numas(struct slice *const *slices, size_t n,
     size_t count = 0;
     for (size_t i = 0; i < n; i++)
         for (size_t d = 0; d < slices[i]->n_devices; d++)
-            if (slices[i]->devices[d].kind == DEVICE_NUMA &&
+            if (slices[i]->devices[d].d.kind == DEVICE_NUMA &&
                 count < TOPO_NUMAS_MAX)
-                ret_numas[count++] = slices[i]->devices[d].numa;
+                ret_numas[count++] = slices[i]->devices[d].d.numa;
     qsort(ret_numas, count, sizeof *ret_numas, compare_ints);
     return count;
 }
@@ -215,7 +216,7 @@ static int add_distances(struct topo_builder *b, const struct slice *slice,
                              slice->name, d, row->n, n_numas);
         for (size_t i = 0; i < row->n; i++)
             if (row->list[i] != 0)
-                topo_builder_distance(b, slice->devices[d].numa, numas[i],
+                topo_builder_distance(b, slice->devices[d].d.numa, numas[i],
                                       row->list[i]);
     }
     return 0;
@@ -231,12 +232,12 @@ static bool names(const char *text, const char *id)
     return false;
 }
 
-static void add_device(struct topo_builder *b, const struct device *device,
-                       const char *runs)
+static void add_device(struct topo_builder *b,
+                       const struct slice_device *device, const char *runs)
 {
-    struct device d = *device;
+    struct device d = device->d;
     d.runs_pods = names(runs, d.id);
-    topo_builder_add(b, &d, NULL);
+    topo_builder_add(b, &d, &device->own);
 }
 
 static enum topo_runs runs_of(const struct slice *slice)

@@ -199,9 +199,9 @@ static int read_devices(const cJSON *list, struct slice *s, struct error *err)
             r = slice_read_given(json, s, err);
         if (r < 0)
             return r;
-        const char *id = s->devices[s->n_devices].id;
+        const char *id = s->devices[s->n_devices].d.id;
         for (size_t i = 0; i < s->n_devices; i++)
-            if (strcmp(s->devices[i].id, id) == 0)
+            if (strcmp(s->devices[i].d.id, id) == 0)
                 return error_set(err, EINVAL,
                                  "spec.devices[%zu].name: is \"%s\", as "
                                  "spec.devices[%zu].name is",

@@ -247,6 +247,8 @@ static int read_pci_id(const struct slice_values *v, struct device *d)
 
 static int read_texts(const struct slice_values *v, struct device *d)
 {
+    struct slice_device *whole = &v->slice->devices[v->index];
+    (void)d; /* and its identity */
     for (enum attribute_id id = 0; id < ATTRIBUTE_COUNT; id++) {
         size_t offset = slice_attributes[id].offset;
         if (offset == 0)
@@ -254,7 +256,7 @@ static int read_texts(const struct slice_values *v, struct device *d)
         const char *text = text_of(v, id);
         const char *copy =
             *text ? arena_strndup(&v->slice->arena, text, strlen(text)) : "";
-        memcpy((char *)d + offset, &copy, sizeof copy);
+        memcpy((char *)whole + offset, &copy, sizeof copy);
     }
     return 0;
 }
@@ -474,7 +476,7 @@ int slice_read_device(const cJSON *json, struct slice *s, struct error *err)
 {
     struct reader r;
     struct slice_values v = {.slice = s, .index = s->n_devices, .err = err};
-    struct device *d = &s->devices[s->n_devices];
+    struct device *d = &s->devices[s->n_devices].d;
     char path[READER_PATH_MAX];
     (void)snprintf(path, sizeof path, "spec.devices[%zu]", s->n_devices);
     reader_init(&r, json, path, err);

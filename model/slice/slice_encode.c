@@ -168,12 +168,13 @@ static bool gives_way(enum attribute_id id)
 }
 
 static void add_spare(struct writer *w, enum attribute_id id,
-                      const struct device *d)
+                      const struct slice_device *whole)
 {
+    const struct device *d = &whole->d;
     const int speed = d->link_mbps ? (int)d->link_mbps : -1;
     const char *text;
     if (slice_attributes[id].offset) {
-        memcpy(&text, (const char *)d + slice_attributes[id].offset,
+        memcpy(&text, (const char *)whole + slice_attributes[id].offset,
                sizeof text);
         add_text(w, id, text);
     } else if (id == ATTRIBUTE_LINK_SPEED) {
@@ -204,6 +205,7 @@ static void add_attributes(struct str *out, const struct topo *topo,
         add_text(&w, ATTRIBUTE_CPU_LIST, d->cpu_list);
         return;
     }
+    const struct slice_device whole = {*d, topo_identity(topo, d)};
     add_pci(&w, d);
     if (d->vendor_id != 0 || d->device_id != 0) {
         char text[16];
@@ -216,7 +218,7 @@ static void add_attributes(struct str *out, const struct topo *topo,
         if (a->offset == 0 || !(a->kinds & 1u << d->kind) || gives_way(id))
             continue;
         const char *text;
-        memcpy(&text, (const char *)d + a->offset, sizeof text);
+        memcpy(&text, (const char *)&whole + a->offset, sizeof text);
         add_text(&w, id, text);
     }
     if (d->kind == DEVICE_CARD)
@@ -225,7 +227,7 @@ static void add_attributes(struct str *out, const struct topo *topo,
         add_bool(&w, ATTRIBUTE_COMPUTE, false);
     for (enum attribute_id id = 0; id < ATTRIBUTE_COUNT; id++)
         if (gives_way(id) && w.n + n_capacities(d) < SLICE_ATTRIBUTES_MAX)
-            add_spare(&w, id, d);
+            add_spare(&w, id, &whole);
 }
 
 /* `n` steps of `unit`, of which claims may have some where the card is

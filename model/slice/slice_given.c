@@ -162,7 +162,7 @@ int slice_read_given(const cJSON *json, struct slice *s, struct error *err)
     const cJSON *multiple = member(json, "allowMultipleAllocations");
     if (multiple && !cJSON_IsBool(multiple))
         return fail_type(s, "allowMultipleAllocations", "true or false", err);
-    mix(s, s->devices[s->n_devices].id);
+    mix(s, s->devices[s->n_devices].d.id);
     if (cJSON_IsTrue(multiple))
         mix(s, "multiple");
     /* in an order of our own: theirs is any */

@@ -76,7 +76,7 @@ struct attribute {
     enum value_type type;
     unsigned kinds; /* ON_… */
     unsigned parts; /* a list may go on in NAME2 … NAME<parts> */
-    size_t offset;  /* in struct device, of a plain text; else 0 */
+    size_t offset;  /* in struct slice_device, of a plain text; else 0 */
 };
 extern const struct attribute slice_attributes[ATTRIBUTE_COUNT];
 
@@ -93,6 +93,11 @@ struct slice_distances {
     size_t n;
 };
 
+struct slice_device {
+    struct device d;
+    struct identity own;
+};
+
 struct slice {
     atomic_uint refs;
     struct arena arena; /* holds everything below */
@@ -102,7 +107,7 @@ struct slice {
     size_t pool_count;
     uint64_t given; /* slice_get_given() */
     size_t n_devices;
-    struct device *devices;
+    struct slice_device *devices;
     struct slice_distances *distances; /* of each device */
 };
 

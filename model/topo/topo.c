@@ -55,9 +55,7 @@ const struct device *topo_device(const struct topo *topo, size_t index)
 struct identity topo_identity(const struct topo *topo,
                               const struct device *device)
 {
-    (void)topo;
-    return (struct identity){device->serial, device->guid, device->fabric_port,
-                             device->endpoint};
+    return topo->own[device - topo->devices];
 }
 
 const struct device *topo_find(const struct topo *topo, const char *id)

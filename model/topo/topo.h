@@ -58,10 +58,8 @@ struct device {
     uint16_t vendor_id, device_id;
     const char *vendor;
     const char *model;
-    const char *serial;
     const char *interface; /* net device of the first function, "eth2" */
     const char *rdma;      /* RDMA device of the first function, "mlx5_0" */
-    const char *guid;      /* node GUID of that, "0c42:a103:00b1:2fd4" */
 
     /* nic */
     bool set_aside; /* not for computing: a virtual function, or the operator
@@ -73,8 +71,6 @@ struct device {
     const char *arch;        /* "arm64", "amd64", … of its own cores */
     uint32_t cores;          /* 0 unknown */
     uint64_t memory_mib;     /* 0 unknown */
-    const char *fabric_port; /* what the operator calls its port */
-    const char *endpoint;    /* of its container runtime, "tcp://…:port" */
     const char *devices;     /* sets of its own devices that pods there may
                               * have, as in device_set.h */
     const char *rights;      /* that pods there may have, as in card_rights.h;

@@ -11,12 +11,17 @@ struct distance {
     unsigned value;
 };
 
+struct part {
+    struct device d;
+    struct identity own;
+};
+
 struct topo_builder {
     struct arena arena;
     char *node;
     enum topo_runs runs;
-    struct device *devices; /* their texts are in the arena */
-    size_t n_devices, devices_cap;
+    struct part *parts; /* their texts are in the arena */
+    size_t n_parts, parts_cap;
     struct distance *distances;
     size_t n_distances, distances_cap;
 };
@@ -34,7 +39,7 @@ void topo_builder_destroy(struct topo_builder *b)
         return;
     arena_fini(&b->arena);
     free(b->node);
-    free(b->devices);
+    free(b->parts);
     free(b->distances);
     free(b);
 }
@@ -62,28 +67,23 @@ static int addr_order(const void *a, const void *b)
 void topo_builder_add(struct topo_builder *b, const struct device *device,
                       const struct identity *own)
 {
-    struct device d = *device;
-    if (own) {
-        d.serial = own->serial;
-        d.guid = own->guid;
-        d.fabric_port = own->fabric_port;
-        d.endpoint = own->endpoint;
-    }
-    const char **texts[] = {&d.id,          &d.vendor,  &d.model,  &d.serial,
-                            &d.interface,   &d.rdma,    &d.arch,   &d.endpoint,
-                            &d.fabric_port, &d.devices, &d.rights, &d.guid,
-                            &d.cpu_list,    &d.health,  &d.link,   &d.mode,
-                            &d.barred};
+    const struct identity none = {0};
+    struct part p = {.d = *device, .own = own ? *own : none};
+    const char **texts[] = {&p.d.id,         &p.d.vendor,       &p.d.model,
+                            &p.d.interface,  &p.d.rdma,         &p.d.arch,
+                            &p.d.devices,    &p.d.rights,       &p.d.cpu_list,
+                            &p.d.health,     &p.d.link,         &p.d.mode,
+                            &p.d.barred,     &p.own.serial,     &p.own.guid,
+                            &p.own.endpoint, &p.own.fabric_port};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         *texts[i] = text_copy(&b->arena, *texts[i]);
-    d.path = addrs_copy(&b->arena, d.path, d.n_path);
-    d.functions = addrs_copy(&b->arena, d.functions, d.n_functions);
-    if (d.n_functions > 1)
-        qsort((struct pci_addr *)d.functions, d.n_functions,
-              sizeof(*d.functions), addr_order);
-    b->devices = xgrow(b->devices, b->n_devices, &b->devices_cap,
-                       sizeof(*b->devices));
-    b->devices[b->n_devices++] = d;
+    p.d.path = addrs_copy(&b->arena, p.d.path, p.d.n_path);
+    p.d.functions = addrs_copy(&b->arena, p.d.functions, p.d.n_functions);
+    if (p.d.n_functions > 1)
+        qsort((struct pci_addr *)p.d.functions, p.d.n_functions,
+              sizeof(*p.d.functions), addr_order);
+    b->parts = xgrow(b->parts, b->n_parts, &b->parts_cap, sizeof(*b->parts));
+    b->parts[b->n_parts++] = p;
 }
 
 void topo_builder_distance(struct topo_builder *b, int numa_a, int numa_b,
@@ -100,9 +100,10 @@ void topo_builder_runs(struct topo_builder *b, enum topo_runs runs)
     b->runs = runs;
 }
 
-static int device_order(const void *pa, const void *pb)
+static int part_order(const void *pa, const void *pb)
 {
-    const struct device *a = pa, *b = pb;
+    const struct device *a = &((const struct part *)pa)->d;
+    const struct device *b = &((const struct part *)pb)->d;
     if (a->kind != b->kind)
         return a->kind < b->kind ? -1 : 1;
     if (a->kind == DEVICE_NUMA && a->numa != b->numa)
@@ -206,41 +207,56 @@ static int distances_fill(struct topo *topo, const struct distance *distances,
     return 0;
 }
 
-int topo_build(struct topo_builder *b, struct topo **ret_topo,
-               struct error *err)
+/* The parts in order: devices and their identities. */
+static void parts_sort(struct topo_builder *b, struct topo *topo)
 {
+    size_t n = b->n_parts;
+    if (n)
+        qsort(b->parts, n, sizeof(*b->parts), part_order);
+    topo->n_devices = n;
+    topo->devices = arena_alloc(&topo->arena, (n + 1) * sizeof(*topo->devices));
+    topo->own = arena_alloc(&topo->arena, (n + 1) * sizeof(*topo->own));
+    for (size_t i = 0; i < n; i++) {
+        struct device *d = &topo->devices[i];
+        *d = b->parts[i].d;
+        d->runs_pods &= topo->runs == TOPO_RUNS_PODS && d->kind == DEVICE_CARD;
+        topo->own[i] = b->parts[i].own;
+    }
+}
+
+static int build(struct topo_builder *b, struct topo **ret_topo,
+                 struct error *err)
+{
+    if (node_check(b->node, err) < 0)
+        return -EINVAL;
+    for (size_t i = 0; i < b->n_parts; i++)
+        if (topo_check_device(&b->parts[i].d, &b->parts[i].own, err) < 0)
+            return -EINVAL;
+
     cleanup_with(topo) struct topo *topo = xcalloc(1, sizeof(*topo));
     atomic_init(&topo->refs, 1);
     topo->arena = b->arena;
     b->arena = (struct arena){0};
     topo->node = arena_strndup(&topo->arena, b->node, strlen(b->node));
     topo->runs = b->runs;
-    topo->n_devices = b->n_devices;
-    topo->devices = arena_alloc(&topo->arena,
-                                (b->n_devices + 1) * sizeof(*topo->devices));
-    if (b->n_devices)
-        memcpy(topo->devices, b->devices,
-               b->n_devices * sizeof(*topo->devices));
-    size_t n_distances = b->n_distances;
-    b->n_devices = b->n_distances = 0;
-
-    if (node_check(topo->node, err) < 0)
-        return -EINVAL;
-    for (size_t i = 0; i < topo->n_devices; i++)
-        if (topo_check_device(&topo->devices[i], err) < 0)
-            return -EINVAL;
-    for (size_t i = 0; i < topo->n_devices; i++)
-        topo->devices[i].runs_pods &= topo->runs == TOPO_RUNS_PODS &&
-                                      topo->devices[i].kind == DEVICE_CARD;
-    qsort(topo->devices, topo->n_devices, sizeof(*topo->devices), device_order);
+    parts_sort(b, topo);
     kinds_find(topo);
     int rc = ids_check(topo->devices, topo->n_devices, err);
     if (rc == 0)
         rc = counts_check(topo, err);
     if (rc == 0)
-        rc = distances_fill(topo, b->distances, n_distances, err);
+        rc = distances_fill(topo, b->distances, b->n_distances, err);
     if (rc == 0)
         *ret_topo = steal(&topo);
+    return rc;
+}
+
+int topo_build(struct topo_builder *b, struct topo **ret_topo,
+               struct error *err)
+{
+    int rc = build(b, ret_topo, err);
+    arena_fini(&b->arena);
+    b->n_parts = b->n_distances = 0;
     return rc;
 }
 

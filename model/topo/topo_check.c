@@ -41,18 +41,19 @@ static int text_check(const char *name, const char *text, size_t max,
     return 0;
 }
 
-static int texts_check(const struct device *d, struct error *err)
+static int texts_check(const struct device *d, const struct identity *own,
+                       struct error *err)
 {
     const struct {
         const char *name, *text;
     } texts[] = {
-        {"vendor", d->vendor},     {"model", d->model},
-        {"serial", d->serial},     {"interface", d->interface},
-        {"rdma", d->rdma},         {"arch", d->arch},
-        {"endpoint", d->endpoint}, {"fabric port", d->fabric_port},
-        {"guid", d->guid},         {"CPU list", d->cpu_list},
-        {"health", d->health},     {"link", d->link},
-        {"mode", d->mode},         {"devices", d->devices},
+        {"vendor", d->vendor},       {"model", d->model},
+        {"serial", own->serial},     {"interface", d->interface},
+        {"rdma", d->rdma},           {"arch", d->arch},
+        {"endpoint", own->endpoint}, {"fabric port", own->fabric_port},
+        {"guid", own->guid},         {"CPU list", d->cpu_list},
+        {"health", d->health},       {"link", d->link},
+        {"mode", d->mode},           {"devices", d->devices},
         {"rights", d->rights},
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
@@ -138,12 +139,13 @@ static int memory_check(const struct device *d, struct error *err)
                      (uintmax_t)mib, (uintmax_t)MEMORY_MIB_MAX);
 }
 
-int topo_check_device(const struct device *d, struct error *err)
+int topo_check_device(const struct device *d, const struct identity *own,
+                      struct error *err)
 {
     if (!topo_is_label(d->id, strlen(d->id)))
         return error_set(err, EINVAL,
                          "device id: is \"%.64s\", must be a DNS label", d->id);
-    int rc = texts_check(d, err);
+    int rc = texts_check(d, own, err);
     if (rc == 0 && (unsigned)d->kind >= TOPO_KINDS)
         rc = error_set(err, EINVAL, "kind: is %d", (int)d->kind);
     if (rc == 0 && d->n_path > TOPO_PATH_MAX)

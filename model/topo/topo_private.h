@@ -14,6 +14,7 @@ struct topo {
     char *node;
     enum topo_runs runs;
     struct device *devices;
+    struct identity *own; /* of each device */
     size_t n_devices;
     size_t first[TOPO_KINDS], count[TOPO_KINDS];
     unsigned *distances; /* count[DEVICE_NUMA] squared */
@@ -25,6 +26,7 @@ ptrdiff_t topo_numa_column(const struct topo *topo, int numa);
 /* [a-z0-9]([-a-z0-9]*[a-z0-9])?, of `size` bytes. */
 bool topo_is_label(const char *text, size_t size);
 /* 0, or -EINVAL with what is wrong, as topo_build() says it. */
-int topo_check_device(const struct device *d, struct error *err);
+int topo_check_device(const struct device *d, const struct identity *own,
+                      struct error *err);
 
 #endif

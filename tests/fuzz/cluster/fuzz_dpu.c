@@ -27,10 +27,10 @@ static struct topo *make_host(unsigned n)
         struct device d = {.kind = DEVICE_CARD,
                            .id = id,
                            .has_pci = true,
-                           .pci = {.bus = (uint8_t)(3 + i)},
-                           .serial = i ? NULL : "MT1"};
+                           .pci = {.bus = (uint8_t)(3 + i)}};
+        const struct identity own = {.serial = i ? NULL : "MT1"};
         device_id_format(DEVICE_CARD, &d.pci, id);
-        topo_builder_add(b, &d, NULL);
+        topo_builder_add(b, &d, &own);
     }
     require(topo_build(b, &topo, NULL) == 0);
     return topo;

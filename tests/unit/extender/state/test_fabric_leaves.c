@@ -21,9 +21,8 @@ static void put(struct draft *d, const char *name, const char *guid)
                                       .id = "nic-0",
                                       .numa = -1,
                                       .package = -1,
-                                      .root_domain = TOPO_ROOT_NONE,
-                                      .guid = guid},
-                     NULL);
+                                      .root_domain = TOPO_ROOT_NONE},
+                     &(struct identity){.guid = guid});
     cr_assert_eq(topo_build(b, &topo, &err), 0, "%s", err.text);
     simfleet_put(d, topo);
 }

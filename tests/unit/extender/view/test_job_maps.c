@@ -45,11 +45,11 @@ static struct topo *make_node(const char *name, const char *const cpu_lists[2],
                            .package = cards[i].package,
                            .has_pci = true,
                            .rdma = cards[i].rdma,
-                           .interface = cards[i].interface,
-                           .endpoint = cards[i].endpoint};
+                           .interface = cards[i].interface};
+        const struct identity own = {.endpoint = cards[i].endpoint};
         cr_assert_eq(pci_addr_parse(cards[i].pci, &d.pci, &err), 0);
         device_id_format(DEVICE_CARD, &d.pci, id);
-        topo_builder_add(b, &d, NULL);
+        topo_builder_add(b, &d, &own);
     }
     cr_assert_eq(topo_build(b, &topo, &err), 0, "%s", err.text);
     topos[n_topos++] = topo;

@@ -70,11 +70,11 @@ static void random_pci(struct device *d, struct arena *a, unsigned serial)
     d->path = path;
 }
 
-static void random_card(struct device *d, struct arena *a)
+static void random_card(struct device *d, struct identity *own, struct arena *a)
 {
     d->arch = some_text(a);
-    d->fabric_port = some_text(a);
-    d->endpoint = some_text(a);
+    own->fabric_port = some_text(a);
+    own->endpoint = some_text(a);
     static const char *const words[] = {"", "ready", "suspect", "lost",
                                         "drained"};
     d->unhealthy = below(4) == 0;
@@ -117,6 +117,7 @@ static void random_device(struct topo_builder *b, enum device_kind kind,
     char id[32];
     (void)snprintf(id, sizeof id, "%s-%u", device_kind_name(kind), serial);
     struct device d = {.kind = kind, .id = id};
+    struct identity own = {0};
     d.numa = (int)below(6) - 1;
     d.package = (int)below(3) - 1;
     if (kind == DEVICE_NUMA) {
@@ -135,14 +136,14 @@ static void random_device(struct topo_builder *b, enum device_kind kind,
         d.device_id = (uint16_t)(below(3) ? below(65536) : 0);
         d.vendor = some_text(&a);
         d.model = some_text(&a);
-        d.serial = some_text(&a);
+        own.serial = some_text(&a);
         d.interface = some_text(&a);
         d.rdma = some_text(&a);
-        d.guid = some_text(&a);
+        own.guid = some_text(&a);
     }
     if (kind == DEVICE_CARD)
-        random_card(&d, &a);
-    topo_builder_add(b, &d, NULL);
+        random_card(&d, &own, &a);
+    topo_builder_add(b, &d, &own);
     arena_fini(&a);
 }
 
@@ -264,7 +265,6 @@ Test(slice, widest_card_fits)
                        .path = path,
                        .vendor_id = 1,
                        .device_id = 2,
-                       .serial = wide,
                        .interface = wide,
                        .rdma = wide,
                        .n_functions = TOPO_FUNCTIONS_MAX,
@@ -272,24 +272,24 @@ Test(slice, widest_card_fits)
                        .arch = wide,
                        .cores = UINT32_MAX,
                        .memory_mib = UINT32_MAX,
-                       .fabric_port = wide,
-                       .endpoint = wide,
                        .unhealthy = true,
                        .by_claims = true};
+    struct identity own = {
+        .serial = wide, .fabric_port = wide, .endpoint = wide};
     cleanup_with(topo_builder) struct topo_builder *b =
         topo_builder_create("h");
-    topo_builder_add(b, &d, NULL);
+    topo_builder_add(b, &d, &own);
     cleanup_with(topo) struct topo *topo = NULL;
     struct error err;
     cr_assert_eq(topo_build(b, &topo, &err), 0, "%s", err.text);
     cr_assert(roundtrip(topo));
 
     /* there is no room for these, and all else stays */
-    d.vendor = d.model = d.guid = wide;
+    d.vendor = d.model = own.guid = wide;
     cleanup_with(topo_builder) struct topo_builder *b2 =
         topo_builder_create("h");
     cleanup_with(topo) struct topo *fuller = NULL;
-    topo_builder_add(b2, &d, NULL);
+    topo_builder_add(b2, &d, &own);
     cr_assert_eq(topo_build(b2, &fuller, &err), 0, "%s", err.text);
     cleanup_str struct str with = STR_INIT(1 << 20);
     cleanup_str struct str without = STR_INIT(1 << 20);

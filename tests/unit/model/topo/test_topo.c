@@ -304,12 +304,13 @@ Test(topo, everything_is_copied)
 }
 
 /* One device with one fault; the error must say `text`. */
-static void refuse(const struct device *d, unsigned copies, const char *text)
+static void refuse(const struct device *d, const struct identity *own,
+                   unsigned copies, const char *text)
 {
     cleanup_with(topo_builder) struct topo_builder *b =
         topo_builder_create("h1");
     for (unsigned i = 0; i < copies; i++)
-        topo_builder_add(b, d, NULL);
+        topo_builder_add(b, d, own);
     struct topo *topo = NULL;
     struct error err = {0};
     cr_expect_eq(topo_build(b, &topo, &err), -EINVAL, "accepted: %s", text);
@@ -328,7 +329,7 @@ Test(topo, wrong_devices_are_refused)
         {.id = "card_1"},
         {.id = long_text},
         {.id = "c", .model = long_text},
-        {.id = "c", .serial = "a\xff"},
+        {.id = "c", .interface = "a\xff"},
         {.id = "c", .numa = -2},
         {.id = "c", .numa = 2147483647}, /* as some kernels report */
         {.id = "c", .package = -2},
@@ -353,7 +354,7 @@ Test(topo, wrong_devices_are_refused)
                                         "\"card_1\"",
                                         "DNS label",
                                         "device c: model: has 65 bytes",
-                                        "serial: is no valid",
+                                        "interface: is no valid",
                                         "NUMA node: is -2",
                                         "NUMA node: is 2147483647",
                                         "package: is -2",
@@ -364,9 +365,25 @@ Test(topo, wrong_devices_are_refused)
                                         "memory: is 8796093022208 MiB",
                                         "at most 8796093022207"};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-        refuse(&cases[i], 1, texts[i]);
+        refuse(&cases[i], NULL, 1, texts[i]);
     const struct device twice = {.id = "c", .kind = DEVICE_NIC};
-    refuse(&twice, 2, "device c: is there twice");
+    refuse(&twice, NULL, 2, "device c: is there twice");
+}
+
+Test(topo, wrong_identities_are_refused)
+{
+    static const char long_text[] =
+        "01234567890123456789012345678901234567890123456789012345678901234";
+    const struct device d = {.id = "c"};
+    const struct identity cases[] = {{.serial = "a\xff"},
+                                     {.guid = long_text},
+                                     {.fabric_port = long_text},
+                                     {.endpoint = "\xc3"}};
+    static const char *const texts[] = {
+        "device c: serial: is no valid", "guid: has 65 bytes",
+        "fabric port: has 65", "endpoint: is no valid"};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        refuse(&d, &cases[i], 1, texts[i]);
 }
 
 Test(topo, wrong_nodes_are_refused)
