@@ -4,7 +4,9 @@
  * from its host bridge down to itself, which is all that a relation needs;
  * the same list is what an advertiser discovers, what a ResourceSlice
  * carries, and what the extender decides on.  Built once, then immutable and
- * ref-counted.  Pure: no I/O, clock, thread or log. */
+ * ref-counted.  A node has its name and the identities of its devices; all
+ * else may be shared with nodes of the same model (hardware.h).  Pure: no
+ * I/O, clock, thread or log. */
 #ifndef BIGA_MODEL_TOPO_TOPO_H
 #define BIGA_MODEL_TOPO_TOPO_H
 
@@ -37,7 +39,7 @@ enum {
 enum device_kind { DEVICE_CARD, DEVICE_GPU, DEVICE_NIC, DEVICE_NUMA };
 const char *device_kind_name(enum device_kind kind); /* "card" … */
 
-/* Texts are owned by the topo and never NULL ("" when unknown). */
+/* Texts are owned by the hardware and never NULL ("" when unknown). */
 struct device {
     enum device_kind kind;
     const char *id; /* unique in the node, a DNS label:
@@ -68,25 +70,25 @@ struct device {
     /* card */
     uint8_t n_functions;
     const struct pci_addr *functions; /* all its PFs and VFs, ascending */
-    const char *arch;        /* "arm64", "amd64", … of its own cores */
-    uint32_t cores;          /* 0 unknown */
-    uint64_t memory_mib;     /* 0 unknown */
-    const char *devices;     /* sets of its own devices that pods there may
+    const char *arch;      /* "arm64", "amd64", … of its own cores */
+    uint32_t cores;        /* 0 unknown */
+    uint64_t memory_mib;   /* 0 unknown */
+    const char *devices;   /* sets of its own devices that pods there may
                               * have, as in device_set.h */
-    const char *rights;      /* that pods there may have, as in card_rights.h;
+    const char *rights;    /* that pods there may have, as in card_rights.h;
                               * "" its node does not say */
-    const char *link;        /* of its interface, "up", "down" … */
-    uint32_t link_mbps;      /* 0 unknown */
-    const char *mode;        /* of its eswitch, "switchdev", "legacy" */
-    uint16_t vfs, vfs_max;   /* virtual functions that it has, and can have */
-    bool unhealthy;          /* capacity withdrawn: never chosen */
-    const char *health;      /* "ready", "suspect", "lost" or "drained", as
+    const char *link;      /* of its interface, "up", "down" … */
+    uint32_t link_mbps;    /* 0 unknown */
+    const char *mode;      /* of its eswitch, "switchdev", "legacy" */
+    uint16_t vfs, vfs_max; /* virtual functions that it has, and can have */
+    bool unhealthy;        /* capacity withdrawn: never chosen */
+    const char *health;    /* "ready", "suspect", "lost" or "drained", as
                               * its node found it; "" nobody looks */
-    const char *barred;      /* why whoever manages it has it take no new pod,
+    const char *barred;    /* why whoever manages it has it take no new pod,
                               * which its node does not know: never
                               * published; "" nobody has */
-    bool runs_pods;          /* TOPO_RUNS_PODS: its runtime is known */
-    bool by_claims;          /* given by ResourceClaims, not by allocations */
+    bool runs_pods;        /* TOPO_RUNS_PODS: its runtime is known */
+    bool by_claims;        /* given by ResourceClaims, not by allocations */
 
     /* numa */
     uint32_t cpus;        /* logical CPUs */

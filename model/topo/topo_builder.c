@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "lib/base/str.h"
 #include "model/topo/topo_private.h"
 
 enum { NODE_NAME_MAX = 253 };
@@ -17,10 +18,11 @@ struct part {
 };
 
 struct topo_builder {
-    struct arena arena;
+    struct arena arena; /* the texts of devices, becomes the hardware's */
+    struct arena own;   /* of identities */
     char *node;
     enum topo_runs runs;
-    struct part *parts; /* their texts are in the arena */
+    struct part *parts;
     size_t n_parts, parts_cap;
     struct distance *distances;
     size_t n_distances, distances_cap;
@@ -38,6 +40,7 @@ void topo_builder_destroy(struct topo_builder *b)
     if (!b)
         return;
     arena_fini(&b->arena);
+    arena_fini(&b->own);
     free(b->node);
     free(b->parts);
     free(b->distances);
@@ -69,14 +72,12 @@ void topo_builder_add(struct topo_builder *b, const struct device *device,
 {
     const struct identity none = {0};
     struct part p = {.d = *device, .own = own ? *own : none};
-    const char **texts[] = {&p.d.id,         &p.d.vendor,       &p.d.model,
-                            &p.d.interface,  &p.d.rdma,         &p.d.arch,
-                            &p.d.devices,    &p.d.rights,       &p.d.cpu_list,
-                            &p.d.health,     &p.d.link,         &p.d.mode,
-                            &p.d.barred,     &p.own.serial,     &p.own.guid,
-                            &p.own.endpoint, &p.own.fabric_port};
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-        *texts[i] = text_copy(&b->arena, *texts[i]);
+    const char **texts[IDENTITY_TEXTS] = {&p.own.serial, &p.own.guid,
+                                          &p.own.fabric_port, &p.own.endpoint};
+    for (size_t i = 0; i < DEVICE_TEXTS; i++)
+        *device_text(&p.d, i) = text_copy(&b->arena, *device_text(&p.d, i));
+    for (size_t i = 0; i < IDENTITY_TEXTS; i++)
+        *texts[i] = text_copy(&b->own, *texts[i]);
     p.d.path = addrs_copy(&b->arena, p.d.path, p.d.n_path);
     p.d.functions = addrs_copy(&b->arena, p.d.functions, p.d.n_functions);
     if (p.d.n_functions > 1)
@@ -157,71 +158,85 @@ static int ids_check(const struct device *devices, size_t n, struct error *err)
     return 0;
 }
 
-static int counts_check(const struct topo *topo, struct error *err)
+static int counts_check(const struct hardware *h, struct error *err)
 {
     static const size_t max[TOPO_KINDS] = {TOPO_CARDS_MAX, TOPO_GPUS_MAX,
                                            TOPO_DEVICES_MAX, TOPO_NUMAS_MAX};
     for (unsigned kind = 0; kind < TOPO_KINDS; kind++)
-        if (topo->count[kind] > max[kind])
+        if (h->count[kind] > max[kind])
             return error_set(
                 err, EINVAL, "%zu devices of kind %s, at most %zu allowed",
-                topo->count[kind], device_kind_name((enum device_kind)kind),
+                h->count[kind], device_kind_name((enum device_kind)kind),
                 max[kind]);
-    if (topo->n_devices > TOPO_DEVICES_MAX)
+    if (h->n_devices > TOPO_DEVICES_MAX)
         return error_set(err, EINVAL, "%zu devices, at most %d allowed",
-                         topo->n_devices, TOPO_DEVICES_MAX);
-    const struct device *numas = &topo->devices[topo->first[DEVICE_NUMA]];
-    for (size_t i = 1; i < topo->count[DEVICE_NUMA]; i++)
+                         h->n_devices, TOPO_DEVICES_MAX);
+    const struct device *numas = &h->devices[h->first[DEVICE_NUMA]];
+    for (size_t i = 1; i < h->count[DEVICE_NUMA]; i++)
         if (numas[i - 1].numa == numas[i].numa)
             return error_set(err, EINVAL, "NUMA node %d: is there twice",
                              numas[i].numa);
     return 0;
 }
 
-static void kinds_find(struct topo *topo)
+static void kinds_find(struct hardware *h)
 {
     size_t i = 0;
     for (unsigned kind = 0; kind < TOPO_KINDS; kind++) {
-        topo->first[kind] = i;
-        while (i < topo->n_devices && (unsigned)topo->devices[i].kind == kind)
+        h->first[kind] = i;
+        while (i < h->n_devices && (unsigned)h->devices[i].kind == kind)
             i++;
-        topo->count[kind] = i - topo->first[kind];
+        h->count[kind] = i - h->first[kind];
     }
 }
 
-static int distances_fill(struct topo *topo, const struct distance *distances,
+static int distances_fill(struct hardware *h, const struct distance *distances,
                           size_t n, struct error *err)
 {
-    size_t numas = topo->count[DEVICE_NUMA];
-    topo->distances = arena_alloc(&topo->arena, (numas * numas + 1) *
-                                                    sizeof(*topo->distances));
+    size_t numas = h->count[DEVICE_NUMA];
+    h->distances = arena_alloc(&h->arena,
+                               (numas * numas + 1) * sizeof(*h->distances));
     for (size_t i = 0; i < n; i++) {
-        ptrdiff_t a = topo_numa_column(topo, distances[i].a);
-        ptrdiff_t b = topo_numa_column(topo, distances[i].b);
+        ptrdiff_t a = hardware_numa_column(h, distances[i].a);
+        ptrdiff_t b = hardware_numa_column(h, distances[i].b);
         if (a < 0 || b < 0)
             return error_set(err, EINVAL,
                              "NUMA distance: there is no NUMA node %d",
                              a < 0 ? distances[i].a : distances[i].b);
-        topo->distances[(size_t)a * numas + (size_t)b] = distances[i].value;
+        h->distances[(size_t)a * numas + (size_t)b] = distances[i].value;
     }
     return 0;
 }
 
-/* The parts in order: devices and their identities. */
-static void parts_sort(struct topo_builder *b, struct topo *topo)
+/* The parts in order: devices to the hardware, identities to the array. */
+static void parts_sort(struct topo_builder *b, struct hardware *h,
+                       struct identity *own)
 {
     size_t n = b->n_parts;
     if (n)
         qsort(b->parts, n, sizeof(*b->parts), part_order);
-    topo->n_devices = n;
-    topo->devices = arena_alloc(&topo->arena, (n + 1) * sizeof(*topo->devices));
-    topo->own = arena_alloc(&topo->arena, (n + 1) * sizeof(*topo->own));
+    h->n_devices = n;
+    h->devices = arena_alloc(&h->arena, (n + 1) * sizeof(*h->devices));
     for (size_t i = 0; i < n; i++) {
-        struct device *d = &topo->devices[i];
+        struct device *d = &h->devices[i];
         *d = b->parts[i].d;
-        d->runs_pods &= topo->runs == TOPO_RUNS_PODS && d->kind == DEVICE_CARD;
-        topo->own[i] = b->parts[i].own;
+        d->runs_pods &= h->runs == TOPO_RUNS_PODS && d->kind == DEVICE_CARD;
+        own[i] = b->parts[i].own;
     }
+}
+
+static struct topo *create(struct hardware *h, const char *node,
+                           const struct identity *own)
+{
+    cleanup_str struct str texts = STR_INIT(STR_MAX_DEFAULT);
+    str_add_n(&texts, node, strlen(node) + 1);
+    for (size_t i = 0; i < h->n_devices; i++) {
+        const char *const four[IDENTITY_TEXTS] = {
+            own[i].serial, own[i].guid, own[i].fabric_port, own[i].endpoint};
+        for (size_t t = 0; t < IDENTITY_TEXTS; t++)
+            str_add_n(&texts, four[t], strlen(four[t]) + 1);
+    }
+    return topo_of_hardware(h, texts.data, texts.size);
 }
 
 static int build(struct topo_builder *b, struct topo **ret_topo,
@@ -233,22 +248,22 @@ static int build(struct topo_builder *b, struct topo **ret_topo,
         if (topo_check_device(&b->parts[i].d, &b->parts[i].own, err) < 0)
             return -EINVAL;
 
-    cleanup_with(topo) struct topo *topo = xcalloc(1, sizeof(*topo));
-    atomic_init(&topo->refs, 1);
-    topo->arena = b->arena;
+    cleanup_with(hardware) struct hardware *h = hardware_create();
+    cleanup_free struct identity *own = xcalloc(b->n_parts + 1, sizeof *own);
+    h->arena = b->arena;
     b->arena = (struct arena){0};
-    topo->node = arena_strndup(&topo->arena, b->node, strlen(b->node));
-    topo->runs = b->runs;
-    parts_sort(b, topo);
-    kinds_find(topo);
-    int rc = ids_check(topo->devices, topo->n_devices, err);
+    h->runs = b->runs;
+    parts_sort(b, h, own);
+    kinds_find(h);
+    int rc = ids_check(h->devices, h->n_devices, err);
     if (rc == 0)
-        rc = counts_check(topo, err);
+        rc = counts_check(h, err);
     if (rc == 0)
-        rc = distances_fill(topo, b->distances, b->n_distances, err);
-    if (rc == 0)
-        *ret_topo = steal(&topo);
-    return rc;
+        rc = distances_fill(h, b->distances, b->n_distances, err);
+    if (rc < 0)
+        return rc;
+    *ret_topo = create(h, b->node, own);
+    return 0;
 }
 
 int topo_build(struct topo_builder *b, struct topo **ret_topo,
@@ -256,6 +271,7 @@ int topo_build(struct topo_builder *b, struct topo **ret_topo,
 {
     int rc = build(b, ret_topo, err);
     arena_fini(&b->arena);
+    arena_fini(&b->own);
     b->n_parts = b->n_distances = 0;
     return rc;
 }
@@ -265,18 +281,19 @@ int topo_change(const struct topo *topo, topo_change_f *change, void *ctx,
 {
     cleanup_with(topo_builder) struct topo_builder *b =
         topo_builder_create(topo_node(topo));
-    size_t first = topo->first[DEVICE_NUMA], n = topo->count[DEVICE_NUMA];
-    for (size_t i = 0; i < topo->n_devices; i++) {
-        struct device d = topo->devices[i];
-        struct identity own = topo_identity(topo, &topo->devices[i]);
+    const struct hardware *h = topo_hardware(topo);
+    size_t first = h->first[DEVICE_NUMA], n = h->count[DEVICE_NUMA];
+    for (size_t i = 0; i < h->n_devices; i++) {
+        struct device d = h->devices[i];
+        struct identity own = topo_identity(topo, &h->devices[i]);
         change(ctx, &d, &own);
         topo_builder_add(b, &d, &own);
     }
     for (size_t i = 0; i < n * n; i++)
-        if (topo->distances[i])
-            topo_builder_distance(b, topo->devices[first + i / n].numa,
-                                  topo->devices[first + i % n].numa,
-                                  topo->distances[i]);
+        if (h->distances[i])
+            topo_builder_distance(b, h->devices[first + i / n].numa,
+                                  h->devices[first + i % n].numa,
+                                  h->distances[i]);
     topo_builder_runs(b, runs);
     return topo_build(b, ret_topo, err);
 }

@@ -1,27 +1,38 @@
-/* topo_private - what reading, building and checking a topology share. */
+/* topo_private - what a topology is made of. */
 #ifndef BIGA_MODEL_TOPO_TOPO_PRIVATE_H
 #define BIGA_MODEL_TOPO_TOPO_PRIVATE_H
 
 #include <stdatomic.h>
 
+#include "model/topo/hardware.h"
 #include "model/topo/topo.h"
 
-enum { TOPO_KINDS = DEVICE_NUMA + 1 };
+enum {
+    TOPO_KINDS = DEVICE_NUMA + 1,
+    IDENTITY_TEXTS = sizeof(struct identity) / sizeof(const char *),
+    DEVICE_TEXTS = 13, /* in a struct device */
+};
 
-struct topo {
+struct hardware {
     atomic_uint refs;
     struct arena arena; /* holds everything below */
-    char *node;
     enum topo_runs runs;
     struct device *devices;
-    struct identity *own; /* of each device */
     size_t n_devices;
     size_t first[TOPO_KINDS], count[TOPO_KINDS];
     unsigned *distances; /* count[DEVICE_NUMA] squared */
 };
 
+/* Where the texts of a struct device are. */
+extern const size_t device_text_offsets[DEVICE_TEXTS];
+static inline const char **device_text(struct device *d, size_t i)
+{
+    return (const char **)(void *)((char *)d + device_text_offsets[i]);
+}
+
+struct hardware *hardware_create(void); /* empty */
 /* The column of a NUMA node, or -1. */
-ptrdiff_t topo_numa_column(const struct topo *topo, int numa);
+ptrdiff_t hardware_numa_column(const struct hardware *h, int numa);
 
 /* [a-z0-9]([-a-z0-9]*[a-z0-9])?, of `size` bytes. */
 bool topo_is_label(const char *text, size_t size);
