@@ -1,6 +1,6 @@
 /* hardware - what the nodes of one model share: all that a topology has but
  * the node's name and the identities of its devices (topo.h).  Immutable and
- * ref-counted.  Pure. */
+ * ref-counted; of many nodes that are equal one is kept.  Pure. */
 #ifndef BIGA_MODEL_TOPO_HARDWARE_H
 #define BIGA_MODEL_TOPO_HARDWARE_H
 
@@ -24,5 +24,16 @@ const char *topo_own_texts(const struct topo *topo, size_t *ret_size);
  * are not checked: they have been. */
 struct topo *topo_of_hardware(struct hardware *hardware, const char *texts,
                               size_t size);
+
+/* Every hardware that is in use, once.  One thread's.  What nobody uses any
+ * more goes when the table would grow by it. */
+struct hardware_table;
+struct hardware_table *hardware_table_create(void);
+void hardware_table_destroy(struct hardware_table *t); /* NULL allowed */
+DEFINE_CLEANUP(hardware_table, struct hardware_table *, hardware_table_destroy)
+/* Let `topo`, which nobody else has yet, use the table's hardware that equals
+ * its own, or add its own. */
+void hardware_table_share(struct hardware_table *t, struct topo *topo);
+size_t hardware_table_count(const struct hardware_table *t);
 
 #endif

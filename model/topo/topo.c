@@ -157,3 +157,8 @@ struct topo *topo_of_hardware(struct hardware *h, const char *texts,
     }
     return topo;
 }
+
+void hardware_table_share(struct hardware_table *t, struct topo *topo)
+{
+    topo->hardware = hardware_table_take(t, topo->hardware);
+}

@@ -262,6 +262,7 @@ static int build(struct topo_builder *b, struct topo **ret_topo,
         rc = distances_fill(h, b->distances, b->n_distances, err);
     if (rc < 0)
         return rc;
+    hardware_seal(h);
     *ret_topo = create(h, b->node, own);
     return 0;
 }

@@ -16,6 +16,7 @@ enum {
 struct hardware {
     atomic_uint refs;
     struct arena arena; /* holds everything below */
+    uint64_t hash;      /* of everything below; set by hardware_seal() */
     enum topo_runs runs;
     struct device *devices;
     size_t n_devices;
@@ -31,8 +32,14 @@ static inline const char **device_text(struct device *d, size_t i)
 }
 
 struct hardware *hardware_create(void); /* empty */
+/* Devices and distances stay as they are from now on. */
+void hardware_seal(struct hardware *h);
 /* The column of a NUMA node, or -1. */
 ptrdiff_t hardware_numa_column(const struct hardware *h, int numa);
+
+/* The table's that equals `h`, or `h`; takes over one reference, gives one. */
+struct hardware *hardware_table_take(struct hardware_table *t,
+                                     struct hardware *h);
 
 /* [a-z0-9]([-a-z0-9]*[a-z0-9])?, of `size` bytes. */
 bool topo_is_label(const char *text, size_t size);
