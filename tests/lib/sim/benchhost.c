@@ -4,16 +4,42 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* What is on the label of card or GPU `i` of host `index`, and where the card
+ * is connected. */
+struct label {
+    char serial[32], guid[32], port[32], endpoint[48];
+};
+
+static struct identity label_of(struct label *l, enum device_kind kind,
+                                size_t index, unsigned i)
+{
+    unsigned host = (unsigned)index;
+    bool card = kind == DEVICE_CARD;
+    (void)snprintf(l->serial, sizeof l->serial, "%s%06u%02u",
+                   card ? "MT2344XZ" : "16524", host, i);
+    (void)snprintf(l->guid, sizeof l->guid, "a088:c203:%04x:%04x",
+                   host >> 8 & 0xffff, (host << 8 & 0xff00) | i);
+    (void)snprintf(l->port, sizeof l->port, "leaf-%04u/%u", host / 32,
+                   host % 32 * 2 + i / 4);
+    (void)snprintf(l->endpoint, sizeof l->endpoint, "tcp://10.%u.%u.%u:7443",
+                   host >> 13 & 0xff, host >> 5 & 0xff, (host & 31) * 8 + i);
+    return card ? (struct identity){l->serial, l->guid, l->port, l->endpoint}
+                : (struct identity){.serial = l->serial};
+}
+
 /* Card or GPU `i` of a host: two packages, each with two switches, each of
  * them with two cards and, depending on the shape, GPUs. */
 static void add_pci(struct topo_builder *b, enum device_kind kind, unsigned i,
-                    unsigned shape)
+                    size_t index)
 {
+    unsigned shape = (unsigned)(index % BENCHHOST_SHAPES);
     unsigned cards = BENCHHOST_CARDS;
     unsigned per = kind == DEVICE_CARD ? cards : cards >> (shape & 1);
     unsigned position = shape & 2 ? per - 1 - i : i;
     unsigned group = position * 4 / per, numa = group / 2;
-    char id[TOPO_ID_MAX + 1];
+    char id[TOPO_ID_MAX + 1], interface[16], rdma[16];
+    struct label label;
+    const struct identity own = label_of(&label, kind, index, i);
     struct pci_addr path[2] = {
         {.bus = (uint8_t)(0x10 + 0x20 * group)},
         {.bus = (uint8_t)(0x11 + 0x20 * group),
@@ -41,9 +67,13 @@ static void add_pci(struct topo_builder *b, enum device_kind kind, unsigned i,
         d.arch = "arm64";
         d.cores = 16;
         d.memory_mib = 32768;
+        d.interface = interface;
+        d.rdma = rdma;
+        (void)snprintf(interface, sizeof interface, "ens%unp0", i + 1);
+        (void)snprintf(rdma, sizeof rdma, "mlx5_%u", i);
     }
     device_id_format(kind, &d.pci, id);
-    topo_builder_add(b, &d, NULL);
+    topo_builder_add(b, &d, &own);
 }
 
 struct topo *benchhost_create(const char *node, size_t index)
@@ -67,9 +97,9 @@ struct topo *benchhost_create(const char *node, size_t index)
         topo_builder_distance(b, numa, 1 - numa, 21);
     }
     for (unsigned i = 0; i < BENCHHOST_CARDS; i++)
-        add_pci(b, DEVICE_CARD, i, shape);
+        add_pci(b, DEVICE_CARD, i, index);
     for (unsigned i = 0; i < (unsigned)(BENCHHOST_CARDS >> (shape & 1)); i++)
-        add_pci(b, DEVICE_GPU, i, shape);
+        add_pci(b, DEVICE_GPU, i, index);
     if (topo_build(b, &topo, &err)) {
         fprintf(stderr, "benchhost: %s\n", err.text);
         abort();
