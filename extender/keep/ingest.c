@@ -7,6 +7,7 @@
 #include "extender/state/draft.h"
 #include "lib/base/mem.h"
 #include "lib/base/strmap.h"
+#include "model/topo/hardware.h"
 
 enum {
     BOOTS_MAX = 16,     /* earlier boot ids that are remembered of a node */
@@ -17,10 +18,12 @@ enum {
 struct content {
     struct slice_epoch epoch; /* of all slices; zero when there are none */
     size_t count;             /* of slices that the pool should have */
-    struct slice *slices[SLICE_POOL_SLICES_MAX];
+    /* without their devices where there is one: what is to be joined to
+     * others once more is kept whole */
+    struct slice **slices;
     size_t n_slices;
     char hash[17]; /* of all slices of the epoch; "": not computed yet */
-    char boots[BOOTS_MAX][SLICE_BOOT_ID_MAX + 1]; /* oldest first */
+    char (*boots)[SLICE_BOOT_ID_MAX + 1]; /* oldest first */
     size_t n_boots;
 };
 
@@ -31,22 +34,45 @@ struct pool {
 };
 
 struct ingest {
-    struct strmap pools;  /* by node */
-    struct strmap owners; /* pools by the names of their slices */
+    struct strmap pools;             /* by node */
+    struct strmap owners;            /* pools by the names of their slices */
+    struct hardware_table *hardware; /* of all nodes */
     struct pool **touched;
     size_t n_touched, touched_cap;
 };
 
 struct ingest *ingest_create(void)
 {
-    return xcalloc(1, sizeof(struct ingest));
+    struct ingest *x = xcalloc(1, sizeof *x);
+    x->hardware = hardware_table_create();
+    return x;
+}
+
+/* Takes over the array and the references in it. */
+static void set_slices(struct content *c, struct slice **slices, size_t n)
+{
+    for (size_t i = 0; i < c->n_slices; i++)
+        slice_unref(c->slices[i]);
+    free(c->slices);
+    c->slices = slices;
+    c->n_slices = n;
 }
 
 static void content_fini(struct content *c)
 {
+    set_slices(c, NULL, 0);
+    free(c->boots);
+}
+
+/* What is in memory of its own becomes so again. */
+static struct content *content_copy(const struct content *c)
+{
+    struct content *copy = xmemdup(c, sizeof *c);
+    copy->slices = xmemdup(c->slices, c->n_slices * sizeof(*c->slices));
     for (size_t i = 0; i < c->n_slices; i++)
-        slice_unref(c->slices[i]);
-    c->n_slices = 0;
+        (void)slice_ref(copy->slices[i]);
+    copy->boots = xmemdup(c->boots, c->n_boots * sizeof *c->boots);
+    return copy;
 }
 
 static void content_destroy(struct content *c)
@@ -71,6 +97,7 @@ void ingest_destroy(struct ingest *x)
         return;
     strmap_fini_with(&x->pools, pool_destroy);
     strmap_fini(&x->owners);
+    hardware_table_destroy(x->hardware);
     free(x->touched);
     free(x);
 }
@@ -102,9 +129,7 @@ static void pool_touch(struct ingest *x, struct pool *p)
 {
     if (p->before)
         return;
-    p->before = xmemdup(&p->now, sizeof p->now);
-    for (size_t i = 0; i < p->now.n_slices; i++)
-        (void)slice_ref(p->now.slices[i]);
+    p->before = content_copy(&p->now);
     x->touched = xgrow(x->touched, x->n_touched, &x->touched_cap,
                        sizeof(*x->touched));
     x->touched[x->n_touched++] = p;
@@ -178,6 +203,7 @@ static void leave_boot(struct content *c, const char *boot_id)
         memmove(c->boots[0], c->boots[1], (BOOTS_MAX - 1) * sizeof c->boots[0]);
         c->n_boots--;
     }
+    c->boots = xrealloc(c->boots, c->n_boots + 1, sizeof *c->boots);
     size_t size = strnlen(boot_id, SLICE_BOOT_ID_MAX);
     memcpy(c->boots[c->n_boots], boot_id, size);
     c->boots[c->n_boots][size] = '\0';
@@ -257,23 +283,19 @@ static int list_slices(const struct content *c, struct slice *slice,
     return 0;
 }
 
-static int hash_slices(struct slice *const *list, size_t n, char ret_hash[17],
-                       struct error *err)
+/* Compute the hash of the pool's content while the pool is complete: then it
+ * is what was published last. */
+static void remember_hash(struct content *c, const struct topo *published)
 {
-    cleanup_with(topo) struct topo *topo = NULL;
-    int e = slice_join(list, n, &topo, err);
-    if (e == 0)
-        slice_content_hash(topo, ret_hash);
-    return e;
+    if (c->n_slices > 0 && c->n_slices == c->count && !c->hash[0] && published)
+        slice_content_hash(published, c->hash);
 }
 
-/* Compute the hash of the pool's content while the pool is complete. */
-static void remember_hash(struct content *c)
+static const struct topo *published(const struct draft *draft,
+                                    const struct pool *p)
 {
-    if (c->n_slices == 0 || c->n_slices != c->count || c->hash[0])
-        return;
-    /* cannot fail: these slices have been joined before */
-    (void)hash_slices(c->slices, c->n_slices, c->hash, NULL);
+    const struct node *node = draft_node(draft, p->node);
+    return node ? node->published : NULL;
 }
 
 /* Join a complete pool.  -ESTALE when its content differs from an earlier one
@@ -314,8 +336,10 @@ static void pool_set(struct pool *p, struct slice *const *list, size_t n,
     const struct slice_epoch *epoch = slice_get_epoch(list[0]);
     bool same = same_epoch(&c->epoch, epoch);
     size_t cap = 0;
+    struct slice **slices = xmemdup(list, n * sizeof(*list));
     for (size_t i = 0; i < n; i++)
-        (void)slice_ref(list[i]);
+        slices[i] = slice_get_pool_count(list[i]) == 1 ? slice_brief(list[i])
+                                                       : slice_ref(list[i]);
     for (size_t i = 0; i < c->n_slices; i++) {
         const char *name = slice_get_name(c->slices[i]);
         if (!same && strcmp(name, slice_get_name(list[0])) != 0)
@@ -329,9 +353,7 @@ static void pool_set(struct pool *p, struct slice *const *list, size_t n,
         c->hash[0] = '\0';
     c->epoch = *epoch;
     c->count = slice_get_pool_count(list[0]);
-    content_fini(c);
-    memcpy(c->slices, list, n * sizeof(*list));
-    c->n_slices = n;
+    set_slices(c, slices, n);
 }
 
 static void update_node(struct pool *p, struct topo *topo, int64_t now_ms,
@@ -340,7 +362,7 @@ static void update_node(struct pool *p, struct topo *topo, int64_t now_ms,
     struct content *c = &p->now;
     const char *said = slice_get_hash(c->slices[0]);
     if (!said[0])
-        remember_hash(c);
+        remember_hash(c, topo);
     draft_put_node(draft, &(struct node_update){
                               .name = p->node,
                               .status = topo ? NODE_READY : NODE_INCOMPLETE,
@@ -366,7 +388,7 @@ int ingest_put(struct ingest *x, struct slice *slice, int64_t now_ms,
     const struct pool *owner = strmap_get(&x->owners, name);
     const struct content *now = p ? &p->now : &nothing;
     if (p && same_epoch(&now->epoch, slice_get_epoch(slice)))
-        remember_hash(&p->now);
+        remember_hash(&p->now, published(draft, p));
     if (owner && owner != p)
         return error_set(err, EEXIST, "slice %s: belongs to node %s", name,
                          owner->node);
@@ -380,6 +402,8 @@ int ingest_put(struct ingest *x, struct slice *slice, int64_t now_ms,
         e = join_slices(now, list, n, &topo, err);
     if (e < 0)
         return e;
+    if (topo)
+        hardware_table_share(x->hardware, topo);
 
     struct ingest_result result = {0};
     p = pool_get(x, node);
@@ -400,7 +424,7 @@ int ingest_delete(struct ingest *x, const char *name, struct draft *draft,
         return error_set(err, ENOENT, "slice %s: not there", name);
     pool_touch(x, p);
     struct content *c = &p->now;
-    remember_hash(c);
+    remember_hash(c, published(draft, p));
     size_t at = 0;
     while (strcmp(slice_get_name(c->slices[at]), name) != 0)
         at++;

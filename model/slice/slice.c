@@ -121,6 +121,23 @@ void slice_unref(struct slice *slice)
     free(slice);
 }
 
+struct slice *slice_brief(const struct slice *slice)
+{
+    size_t name = strlen(slice->name) + 1, node = strlen(slice->node) + 1;
+    size_t hash = strlen(slice->hash) + 1;
+    struct slice *s = xcalloc(1, sizeof *s + name + node + hash);
+    char *text = (char *)(s + 1);
+    atomic_init(&s->refs, 1);
+    s->name = memcpy(text, slice->name, name);
+    s->node = s->pool = memcpy(text + name, slice->node, node); /* equal */
+    s->hash = memcpy(text + name + node, slice->hash, hash);
+    s->runs = "";
+    s->epoch = slice->epoch;
+    s->pool_count = slice->pool_count;
+    s->given = slice->given;
+    return s;
+}
+
 const char *slice_get_name(const struct slice *slice)
 {
     return slice->name;

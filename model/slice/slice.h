@@ -94,6 +94,9 @@ DEFINE_CLEANUP(slice, struct slice *, slice_unref)
 int slice_decode(const char *json, size_t size, struct slice **ret_slice,
                  struct error *err);
 
+/* The same without devices: what it is, and of whom. */
+struct slice *slice_brief(const struct slice *slice);
+
 const char *slice_get_name(const struct slice *slice); /* metadata.name */
 const char *slice_get_node(const struct slice *slice); /* spec.nodeName */
 const char *slice_get_hash(const struct slice *slice); /* "" if absent */

@@ -6,6 +6,8 @@
 
 #include "extender/state/draft.h"
 #include "lib/base/mem.h"
+#include "model/topo/hardware.h"
+#include "tests/lib/sim/benchhost.h"
 #include "tests/lib/sim/simhost.h"
 #include "tests/lib/sim/simstate.h"
 
@@ -315,4 +317,31 @@ Test(ingest, undoes_anything_random)
             memcpy(known, now, sizeof known);
         }
     }
+}
+
+/* A host of the bench: those of one shape differ in what is on their labels. */
+static const struct topo *put_bench(const char *node, size_t index)
+{
+    static const struct slice_epoch epoch = {"boot", 1};
+    cleanup_with(topo) struct topo *topo = benchhost_create(node, index);
+    cleanup_str struct str json = STR_INIT(SLICE_BODY_MAX);
+    struct ingest_result r = {0};
+    struct error err = {0};
+    slice_encode(topo, &epoch, 0, &json);
+    cr_assert_eq(put_json(json.data, &r, &err), 0, "%s", err.text);
+    ingest_result_fini(&r);
+    return draft_node(d, node)->topo;
+}
+
+Test(ingest, nodes_of_one_model_share_their_hardware)
+{
+    const struct topo *a = put_bench("a", 0);
+    const struct topo *b = put_bench("b", BENCHHOST_SHAPES);
+    const struct topo *other = put_bench("other", 1);
+    cr_expect_eq(topo_hardware(a), topo_hardware(b));
+    cr_expect_neq(topo_hardware(a), topo_hardware(other));
+    cr_expect_str_eq(topo_node(a), "a");
+    cr_expect_str_eq(topo_node(b), "b");
+    cr_expect_str_neq(topo_identity(a, topo_device(a, 0)).serial,
+                      topo_identity(b, topo_device(b, 0)).serial);
 }

@@ -440,3 +440,23 @@ Test(slice, every_name_is_in_the_schema)
         cr_expect_not_null(strstr(page, quoted), "%s", name);
     }
 }
+
+Test(slice, a_brief_one_says_whose_it_is)
+{
+    static const struct slice_epoch when = {"boot-1", 7};
+    cleanup_with(topo) struct topo *topo = random_topo(3);
+    cleanup_str struct str text = STR_INIT(SLICE_BODY_MAX);
+    cleanup_with(slice) struct slice *slice = NULL;
+    struct error err = {0};
+    slice_encode(topo, &when, 0, &text);
+    cr_assert_eq(slice_decode(text.data, text.size, &slice, &err), 0, "%s",
+                 err.text);
+    cleanup_with(slice) struct slice *brief = slice_brief(slice);
+    cr_expect_str_eq(slice_get_name(brief), slice_get_name(slice));
+    cr_expect_str_eq(slice_get_node(brief), topo_node(topo));
+    cr_expect_str_eq(slice_get_hash(brief), slice_get_hash(slice));
+    cr_expect_eq(slice_get_given(brief), slice_get_given(slice));
+    cr_expect_eq(slice_get_pool_count(brief), slice_count(topo));
+    cr_expect_str_eq(slice_get_epoch(brief)->boot_id, "boot-1");
+    cr_expect_eq(slice_get_epoch(brief)->generation, 7);
+}
