@@ -151,7 +151,10 @@ static void compare_nodes(struct record *r)
     for (size_t i = 0, k = 0; i < a->n_nodes || k < b->n_nodes;) {
         const struct node *was = i < a->n_nodes ? snapshot_node(a, i) : NULL;
         const struct node *is = k < b->n_nodes ? snapshot_node(b, k) : NULL;
-        int order = !was ? 1 : !is ? -1 : strcmp(was->name, is->name);
+        int order = was == is ? 0
+                    : !was    ? 1
+                    : !is     ? -1
+                              : strcmp(was->name, is->name);
         if (order < 0)
             record_node_gone(r, was->name);
         else if (order > 0 || !is_same(was, is))
