@@ -9,6 +9,8 @@
 #include "lib/base/mem.h"
 #include "lib/base/refs.h"
 
+enum { PAGE_FETCH = 8 }; /* nodes ahead */
+
 const char *node_status_name(enum node_status status)
 {
     static const char *const texts[NODE_STATUSES] = {
@@ -219,26 +221,44 @@ struct node_page *page_create(void)
     return page;
 }
 
+DEFINE_REF(page_ref, struct node_page)
+
+/* Nodes lie anywhere, so what is next is fetched meanwhile. */
+static void page_fetch(struct node *const *nodes, size_t i, size_t n)
+{
+    if (i + PAGE_FETCH < n && nodes[i + PAGE_FETCH])
+        __builtin_prefetch(&nodes[i + PAGE_FETCH]->refs, 1);
+}
+
+void page_take(struct node_page *page, size_t at, const struct node_page *from,
+               size_t from_at, size_t n)
+{
+    struct node **nodes = page->nodes + at;
+    memcpy(page->state + at, from->state + from_at, n * sizeof *page->state);
+    memcpy(page->leaf + at, from->leaf + from_at, n * sizeof *page->leaf);
+    memcpy(nodes, from->nodes + from_at, n * sizeof(*nodes));
+    for (size_t i = 0; i < n; i++) {
+        page_fetch(nodes, i, n);
+        if (nodes[i])
+            (void)node_ref(nodes[i]);
+    }
+}
+
 struct node_page *page_copy(const struct node_page *page)
 {
     struct node_page *copy = page_create();
-    memcpy(copy->state, page->state, sizeof copy->state);
-    memcpy(copy->leaf, page->leaf, sizeof copy->leaf);
-    memcpy(copy->nodes, page->nodes, sizeof copy->nodes);
-    for (size_t i = 0; i < SNAPSHOT_PAGE; i++)
-        if (copy->nodes[i])
-            (void)node_ref(copy->nodes[i]);
+    page_take(copy, 0, page, 0, SNAPSHOT_PAGE);
     return copy;
 }
-
-DEFINE_REF(page_ref, struct node_page)
 
 void page_unref(struct node_page *page)
 {
     if (!page || !refs_drop(&page->refs))
         return;
-    for (size_t i = 0; i < SNAPSHOT_PAGE; i++)
+    for (size_t i = 0; i < SNAPSHOT_PAGE; i++) {
+        page_fetch(page->nodes, i, SNAPSHOT_PAGE);
         node_unref(page->nodes[i]);
+    }
     free(page);
 }
 

@@ -104,6 +104,16 @@ void room_page_set(struct room_page **page, size_t at,
     p->left[at] = left;
 }
 
+void room_page_take(struct room_page **page, size_t at,
+                    const struct room_page *from, size_t from_at, size_t n)
+{
+    if (!from)
+        return;
+    struct room_page *p = own_page(page);
+    memcpy(p->given + at, from->given + from_at, n * sizeof *p->given);
+    memcpy(p->left + at, from->left + from_at, n * sizeof *p->left);
+}
+
 /* --- names without a node ----------------------------------------------- */
 
 struct room_table {

@@ -23,6 +23,11 @@ struct host_room room_page_get(const struct room_page *p, size_t at);
 void room_page_set(struct room_page **page, size_t at,
                    const struct host_room *room, const struct node *node);
 
+/* Copy `n` items, as page_take() does, if the page `from` (NULL: of nothing
+ * known) is one. */
+void room_page_take(struct room_page **page, size_t at,
+                    const struct room_page *from, size_t from_at, size_t n);
+
 struct room_table *room_table_ref(struct room_table *t);
 void room_table_unref(struct room_table *t); /* NULL allowed */
 struct host_room room_table_get(const struct room_table *t, const char *name);
@@ -58,6 +63,9 @@ uint32_t node_state_id(const struct node *n, struct state_intern *states);
 
 struct node_page *page_create(void);
 struct node_page *page_copy(const struct node_page *page);
+/* Copy `n` items from one page into another that is the caller's alone. */
+void page_take(struct node_page *page, size_t at, const struct node_page *from,
+               size_t from_at, size_t n);
 struct node_page *page_ref(struct node_page *page);
 void page_unref(struct node_page *page); /* NULL allowed */
 
