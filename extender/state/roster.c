@@ -25,7 +25,8 @@ struct roster {
     size_t n;
     size_t mask; /* slots - 1; at most half of them are in use */
     struct roster_slot *slots;
-    char *text;
+    uint32_t *offsets; /* of the records, by index */
+    char *text;        /* the records in their order */
     uint32_t text_size;
 };
 
@@ -34,36 +35,83 @@ static uint32_t hash_tag(uint64_t hash)
     return (uint32_t)(hash >> 32) | 1;
 }
 
-struct roster *roster_create(const char *const *names, size_t n)
+/* With room for `n` names, whose records take `bytes` or fewer. */
+static struct roster *roster_reserve(size_t n, size_t bytes)
 {
     struct roster *r = xcalloc(1, sizeof *r);
     atomic_init(&r->refs, 1);
-    size_t slots = 16, bytes = 1;
+    size_t slots = 16;
     while (slots < n * 2)
         slots *= 2;
-    for (size_t i = 0; i < n; i++)
-        bytes += RECORD_NAME_AT + strlen(names[i]);
-    r->n = n;
     r->mask = slots - 1;
     r->slots = xcalloc(slots, sizeof *r->slots);
-    r->text = xmalloc(bytes);
-
-    uint32_t offset = 0;
-    for (size_t i = 0; i < n; i++) {
-        size_t size = strlen(names[i]);
-        uint64_t hash = hash_bytes(names[i], size);
-        int32_t index = (int32_t)i;
-        size_t at = hash & r->mask;
-        while (r->slots[at].tag)
-            at = (at + 1) & r->mask;
-        r->slots[at] = (struct roster_slot){hash_tag(hash), offset};
-        memcpy(r->text + offset, &index, sizeof index);
-        r->text[offset + RECORD_SIZE_AT] = (char)size;
-        memcpy(r->text + offset + RECORD_NAME_AT, names[i], size);
-        offset += RECORD_NAME_AT + (uint32_t)size;
-    }
-    r->text_size = offset;
+    r->offsets = xmalloc((n + 1) * sizeof *r->offsets);
+    r->text = xmalloc(bytes + 1);
     return r;
+}
+
+struct roster *roster_create(void)
+{
+    return roster_reserve(0, 0);
+}
+
+static void roster_add(struct roster *r, const char *name, size_t size)
+{
+    int32_t index = (int32_t)r->n;
+    uint64_t hash = hash_bytes(name, size);
+    char *record = r->text + r->text_size;
+    size_t at = hash & r->mask;
+    while (r->slots[at].tag)
+        at = (at + 1) & r->mask;
+    r->slots[at] = (struct roster_slot){hash_tag(hash), r->text_size};
+    memcpy(record, &index, sizeof index);
+    record[RECORD_SIZE_AT] = (char)size;
+    memcpy(record + RECORD_NAME_AT, name, size);
+    r->offsets[r->n++] = r->text_size;
+    r->text_size += RECORD_NAME_AT + (uint32_t)size;
+}
+
+static const char *roster_name(const struct roster *r, size_t index,
+                               size_t *ret_size)
+{
+    const char *record = r->text + r->offsets[index];
+    *ret_size = (unsigned char)record[RECORD_SIZE_AT];
+    return record + RECORD_NAME_AT;
+}
+
+struct roster *roster_derive(const struct roster *r,
+                             const struct roster_run *runs, size_t n_runs)
+{
+    size_t n = 0, bytes = r->text_size, size;
+    for (size_t i = 0; i < n_runs; i++) {
+        n += runs[i].name ? 1 : runs[i].n;
+        bytes += runs[i].name ? RECORD_NAME_AT + strlen(runs[i].name) : 0;
+    }
+    struct roster *next = roster_reserve(n, bytes);
+    for (size_t i = 0; i < n_runs; i++) {
+        if (runs[i].name)
+            roster_add(next, runs[i].name, strlen(runs[i].name));
+        for (size_t k = 0; !runs[i].name && k < runs[i].n; k++) {
+            const char *name = roster_name(r, runs[i].from + k, &size);
+            roster_add(next, name, size);
+        }
+    }
+    return next;
+}
+
+size_t roster_rank(const struct roster *r, const char *name)
+{
+    size_t low = 0, high = r->n, size = strlen(name);
+    while (low < high) {
+        size_t middle = low + (high - low) / 2, size_there;
+        const char *there = roster_name(r, middle, &size_there);
+        int order = memcmp(there, name, size < size_there ? size : size_there);
+        if (order < 0 || (order == 0 && size_there < size))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 DEFINE_REF(roster_ref, struct roster)
@@ -73,6 +121,7 @@ void roster_unref(struct roster *r)
     if (!r || !refs_drop(&r->refs))
         return;
     free(r->slots);
+    free(r->offsets);
     free(r->text);
     free(r);
 }
@@ -192,11 +241,9 @@ void roster_find_many(const struct roster *r, const struct jtext *names,
 
 void roster_each(const struct roster *r, roster_name_f *visit, void *ctx)
 {
-    uint32_t offset = 0;
     for (size_t i = 0; i < r->n; i++) {
-        const char *record = r->text + offset;
-        size_t size = (unsigned char)record[RECORD_SIZE_AT];
-        visit(ctx, i, record + RECORD_NAME_AT, size);
-        offset += RECORD_NAME_AT + (uint32_t)size;
+        size_t size;
+        const char *name = roster_name(r, i, &size);
+        visit(ctx, i, name, size);
     }
 }

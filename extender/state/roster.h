@@ -12,8 +12,20 @@ struct roster;
 
 enum { ROSTER_NONE = -1 }; /* no such name */
 
-/* `names` are in byte order, without repeats, each at most 253 bytes. */
-struct roster *roster_create(const char *const *names, size_t n);
+struct roster *roster_create(void); /* without a name */
+
+/* Either a name, of at most 253 bytes, or (NULL) `n` names of another roster,
+ * from index `from` on. */
+struct roster_run {
+    const char *name;
+    size_t from, n;
+};
+/* The names of these runs, which are in byte order, without repeats. */
+struct roster *roster_derive(const struct roster *r,
+                             const struct roster_run *runs, size_t n_runs);
+/* How many names there are that come before this one. */
+size_t roster_rank(const struct roster *r, const char *name);
+
 struct roster *roster_ref(struct roster *r);
 void roster_unref(struct roster *r); /* NULL allowed */
 int32_t roster_find(const struct roster *r, const char *name, size_t size);

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "extender/state/usage.h"
@@ -176,6 +177,80 @@ Test(snapshot, shares_the_pages_that_did_not_change)
     for (size_t i = 0; i < before->n_pages; i++)
         cr_expect_eq(before->pages[i] == after->pages[i], i != 1, "%zu", i);
     cr_expect_eq(before->roster, after->roster);
+    snapshot_unref(before);
+    snapshot_unref(after);
+}
+
+enum { COMERS = 900, COMINGS = 120, AT_ONCE = 40 };
+
+/* Of each name the cards that its node has, 0: it is not there. */
+static void come_and_go(struct draft *d, unsigned cards[COMERS], uint64_t *seed)
+{
+    unsigned n = sim_random(seed) % AT_ONCE, gone = sim_random(seed) % AT_ONCE;
+    for (unsigned i = 0; i < n + gone; i++) {
+        char name[32];
+        unsigned at = sim_random(seed) % COMERS;
+        (void)snprintf(name, sizeof name, "n%0*u", 1 + (int)at % 5, at);
+        cards[at] = i < n ? 1 + sim_random(seed) % 3 : 0;
+        if (cards[at])
+            put(d, name, cards[at]);
+        else
+            draft_remove_node(d, name);
+    }
+}
+
+static void expect_those(const struct snapshot *s, const unsigned cards[COMERS])
+{
+    size_t there = 0;
+    for (size_t i = 0; i < COMERS; i++)
+        there += cards[i] > 0;
+    cr_assert_eq(s->n_nodes, there);
+    cr_assert_eq(s->n_pages, (there + SNAPSHOT_PAGE - 1) / SNAPSHOT_PAGE);
+    for (size_t i = 0; i < there; i++) {
+        const struct node *n = snapshot_node(s, i);
+        const char *name = n->name;
+        cr_assert(i == 0 || strcmp(snapshot_node(s, i - 1)->name, name) < 0);
+        cr_assert_eq(n->shape->n_cards, cards[strtoul(name + 1, NULL, 10)]);
+        cr_assert_eq(snapshot_state(s, i),
+                     state_intern_intern(s->states, &n->state));
+        cr_assert_eq(snapshot_leaf(s, i), FABRIC_NONE);
+        cr_assert_eq(snapshot_find(s, name, strlen(name)), (int32_t)i);
+    }
+}
+
+Test(snapshot, follows_nodes_that_come_and_go)
+{
+    unsigned now[COMERS] = {0}, before[COMERS];
+    uint64_t seed = 11;
+    struct snapshot *s = snapshot_create_empty();
+    for (int i = 0; i < COMINGS; i++) {
+        struct draft *d = draft_create(s);
+        memcpy(before, now, sizeof before);
+        come_and_go(d, now, &seed);
+        if (sim_random(&seed) % 3 == 0) { /* and once more */
+            snapshot_unref(draft_peek(d));
+            come_and_go(d, now, &seed);
+        }
+        struct snapshot *next = draft_commit(d);
+        expect_those(next, now);
+        expect_those(s, before);
+        snapshot_unref(s);
+        s = next;
+    }
+    snapshot_unref(s);
+}
+
+Test(snapshot, shares_the_pages_before_the_first_node_that_comes)
+{
+    struct snapshot *before = fleet(1000);
+    struct draft *d = draft_create(before);
+    char name[64];
+    (void)snprintf(name, sizeof name, "%sx", snapshot_node(before, 600)->name);
+    put(d, name, 2);
+    struct snapshot *after = draft_commit(d);
+    cr_expect_eq(snapshot_find(after, name, strlen(name)), 601);
+    for (size_t i = 0; i < before->n_pages; i++)
+        cr_expect_eq(before->pages[i] == after->pages[i], i < 2, "%zu", i);
     snapshot_unref(before);
     snapshot_unref(after);
 }
