@@ -380,6 +380,7 @@ static void sweep(struct writer *w)
     end_offers(w, "", &draft);
     for (size_t i = 0; i < s->n_nodes; i++) {
         const struct node *n = snapshot_node(s, i);
+        snapshot_fetch(s, i);
         enum node_status status = status_now(w, n);
         if (status == n->status)
             continue;

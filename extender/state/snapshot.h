@@ -53,15 +53,18 @@ void liveness_unref(struct liveness *l); /* NULL allowed */
 
 /* One version of one node.  Immutable; ref-counted. */
 struct node {
+    /* what each sweep looks at, in one line of the cache */
     atomic_uint refs;
-    char *name;
     enum node_status status;
+    char *name;
+    struct liveness *liveness;
+    struct topo *topo; /* `published` with what is barred; NULL with it */
+    size_t n_slices;   /* present, of the newest generation */
+    size_t pool_count; /* that the pool should have */
+
     struct slice_epoch epoch;
     char hash[17];
-    size_t n_slices;           /* present, of the newest generation */
-    size_t pool_count;         /* that the pool should have */
     struct topo *published;    /* NULL while no complete pool was ever seen */
-    struct topo *topo;         /* the same with what is barred; NULL with it */
     struct card_bars *bars;    /* NULL: nothing is */
     const struct shape *shape; /* interned by states; NULL without topo */
     struct node_state state;   /* what is left, all allocations taken off */
@@ -70,7 +73,6 @@ struct node {
     struct claim_list *claims; /* on this node; NULL: none */
     struct claim_rest *rests;  /* those of them that are foreign */
     size_t n_rests;
-    struct liveness *liveness;
     struct node *whole; /* it is as somebody sees it: of that; NULL: it is */
 };
 /* What that was made of, or itself; its allocations are in the same order. */
@@ -124,6 +126,16 @@ static inline const struct node *snapshot_node(const struct snapshot *s,
 static inline uint32_t snapshot_state(const struct snapshot *s, size_t index)
 {
     return s->pages[index / SNAPSHOT_PAGE]->state[index % SNAPSHOT_PAGE];
+}
+/* Begin to fetch what a walk over all nodes comes to soon: they lie anywhere in
+ * memory. */
+static inline void snapshot_fetch(const struct snapshot *s, size_t index)
+{
+    enum { NODE_AHEAD = 16, LIVENESS_AHEAD = 8 };
+    if (index + NODE_AHEAD >= s->n_nodes)
+        return;
+    __builtin_prefetch(snapshot_node(s, index + NODE_AHEAD));
+    __builtin_prefetch(snapshot_node(s, index + LIVENESS_AHEAD)->liveness);
 }
 /* The leaf that a node hangs on, or FABRIC_NONE. */
 static inline int32_t snapshot_leaf(const struct snapshot *s, size_t index)
