@@ -18,7 +18,7 @@
 
 enum {
     CONNECTIONS = 16,
-    CONNECTIONS_MAX = 64,
+    CONNECTIONS_MAX = 512,
     CALL_MS = 30000,
     NODE_MAX = 32,
     PARTS = 10,

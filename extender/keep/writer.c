@@ -14,6 +14,8 @@
 #include "lib/io/log.h"
 #include "lib/io/thread_name.h"
 
+enum { NODES_PER_COMER = 250 }; /* see take_more() */
+
 /* --- the current snapshot ---------------------------------------------- */
 
 struct snapshot *writer_snapshot(struct writer *w)
@@ -225,13 +227,38 @@ static void batch_fini(struct batch *b)
     free(b->gone);
 }
 
+static struct writer_op *take_queue_locked(struct writer *w)
+{
+    struct writer_op *ops = w->first;
+    w->first = NULL;
+    w->last = &w->first;
+    return ops;
+}
+
+/* To make nodes that come visible, all that are there are copied.  Where many
+ * come at once, that is done once for more of them: those that are queued now
+ * belong to this batch, too.  Nobody is waited for. */
+static struct writer_op *take_more(struct batch *b)
+{
+    size_t n = b->draft ? draft_n_coming(b->draft) : 0;
+    if (n == 0 || n >= b->w->current->n_nodes / NODES_PER_COMER)
+        return NULL;
+    hold_lock(&b->w->lock);
+    return take_queue_locked(b->w);
+}
+
 static void write_ops(struct writer *w, struct writer_op *ops)
 {
     struct batch b = {.w = w};
+    bool slices = true;      /* and nothing else, which would have to wait */
     (void)leases_expire(&b); /* sets b.error */
-    for (struct writer_op *op = ops; op && !b.error.code; op = op->next)
+    for (struct writer_op *op = ops; op && !b.error.code; op = op->next) {
+        slices = slices && op->kind == WRITER_PUT_SLICE;
         if (is_write(op))
             applies[op->kind](&b, op);
+        if (!op->next && slices && !b.error.code)
+            op->next = take_more(&b);
+    }
     if (!b.error.code && b.in_transaction)
         batch_commit(&b);
     if (b.error.code)
@@ -475,11 +502,9 @@ static bool wait_for_work(struct writer *w, int64_t due_ms,
     hold_lock(&w->lock);
     while (!w->first && !w->sweep_wanted && !w->stopping && !due)
         due = !clock_wait(&w->wake, &w->lock, due_ms);
-    *ret_ops = w->first;
+    *ret_ops = take_queue_locked(w);
     *ret_sweep = w->sweep_wanted || due;
     bool more = *ret_ops || !w->stopping;
-    w->first = NULL;
-    w->last = &w->first;
     w->sweep_wanted = false;
     return more;
 }

@@ -199,6 +199,11 @@ void draft_remove_node(struct draft *d, const char *name)
     node_unref(strmap_remove(&d->added, name));
 }
 
+size_t draft_n_coming(const struct draft *d)
+{
+    return d->added.n;
+}
+
 struct host_room draft_room(const struct draft *d, const char *name)
 {
     int32_t slot = draft_slot(d, name);

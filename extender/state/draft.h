@@ -47,6 +47,10 @@ void draft_set_bars(struct draft *d, const char *name, struct card_bars *bars);
  * counted again should the node come back. */
 void draft_remove_node(struct draft *d, const char *name);
 
+/* How many are new since the last draft_peek(): each snapshot with some of
+ * these costs as much as all nodes are. */
+size_t draft_n_coming(const struct draft *d);
+
 /* Set what a host has for pods of ours; all INT64_MAX: that is not known any
  * more.  Of a node that is not there it is remembered until it comes. */
 void draft_set_room(struct draft *d, const char *name,
