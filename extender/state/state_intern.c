@@ -93,23 +93,25 @@ static size_t shape_size(const struct shape *shape)
            ((size_t)1 << shape->n_cards) * sizeof *shape->subsets;
 }
 
+static const struct shape *shape_add_locked(struct state_intern *s,
+                                            const struct shape *outline)
+{
+    struct shape *fresh = shape_create_from(outline);
+    s->shapes = xgrow(s->shapes, s->n_shapes, &s->shapes_cap,
+                      sizeof *s->shapes);
+    s->shapes[s->n_shapes++] = fresh;
+    atomic_fetch_add(&s->shape_bytes, shape_size(fresh));
+    return fresh;
+}
+
 const struct shape *state_intern_shape(struct state_intern *s,
                                        const struct topo *topo)
 {
-    struct shape *fresh = shape_create(topo);
-    pthread_mutex_lock(&s->lock);
-    const struct shape *known = shape_find_locked(s, fresh);
-    if (!known) {
-        s->shapes = xgrow(s->shapes, s->n_shapes, &s->shapes_cap,
-                          sizeof *s->shapes);
-        s->shapes[s->n_shapes++] = fresh;
-        atomic_fetch_add(&s->shape_bytes, shape_size(fresh));
-    }
-    pthread_mutex_unlock(&s->lock);
-    if (!known)
-        return fresh;
-    shape_destroy(fresh);
-    return known;
+    struct shape outline;
+    shape_outline(topo, &outline);
+    hold_lock(&s->lock);
+    const struct shape *known = shape_find_locked(s, &outline);
+    return known ? known : shape_add_locked(s, &outline);
 }
 
 /* The same state with its padding zeroed, so that memcmp tells. */

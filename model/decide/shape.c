@@ -173,10 +173,11 @@ static size_t at_most(size_t n, size_t max)
     return n < max ? n : max;
 }
 
-struct shape *shape_create(const struct topo *topo)
+void shape_outline(const struct topo *topo, struct shape *ret_outline)
 {
     size_t cards = 0, gpus = 0, numas = 0;
-    cleanup_free struct shape *s = xcalloc(1, sizeof *s);
+    struct shape *s = ret_outline;
+    memset(s, 0, sizeof *s);
     s->n_cards = (uint8_t)at_most(topo_count(topo, DEVICE_CARD, &cards),
                                   TOPO_CARDS_MAX);
     s->n_gpus = (uint8_t)at_most(topo_count(topo, DEVICE_GPU, &gpus),
@@ -196,7 +197,14 @@ struct shape *shape_create(const struct topo *topo)
     add_place_groups(s, topo, cards, false);
     add_place_groups(s, topo, cards, true);
     add_group(s, (1u << s->n_cards) - 1);
-    return shape_create_from(s);
+    s->hash = hash_bytes(s, content_size);
+}
+
+struct shape *shape_create(const struct topo *topo)
+{
+    struct shape outline;
+    shape_outline(topo, &outline);
+    return shape_create_from(&outline);
 }
 
 struct shape *shape_create_from(const struct shape *content)
