@@ -1,6 +1,6 @@
 /* The index of allocations: hash tries (by pod, uid, pair, node and job),
  * each path-copied on a change, so that versions share all but a few small
- * nodes. */
+ * parts.  A part that one version alone has is changed in place. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,22 +106,52 @@ static void *slot_hold(const struct trie *t, void *slot)
     return t->key == KEY_POD ? allocation_ref(slot) : slot;
 }
 
-/* A copy of `t` without slot `skip` (UINT32_MAX: none) and with `extra`
- * empty slots at `at`. */
-static struct trie *trie_copy(const struct trie *t, uint32_t skip, uint32_t at,
-                              uint32_t extra)
+static size_t trie_size(uint32_t n)
 {
-    uint32_t n = t->n + extra - (skip < t->n);
-    struct trie *copy = trie_create(t->key, t->leaf, n);
-    copy->map = t->map;
-    uint32_t to = 0;
-    for (uint32_t i = 0; i < t->n; i++) {
-        if (i == at)
-            to += extra;
-        if (i != skip)
-            copy->slots[to++] = slot_hold(t, t->slots[i]);
-    }
-    return copy;
+    return sizeof(struct trie) + n * sizeof(void *);
+}
+
+/* All above it are ours alone, too, so nobody can take a reference. */
+static bool is_ours(const struct trie *t)
+{
+    return atomic_load_explicit(&t->refs, memory_order_acquire) == 1;
+}
+
+/* What follows takes over a part, which others may have, and gives back one
+ * that is ours alone. */
+
+static struct trie *trie_own(struct trie *t)
+{
+    if (is_ours(t))
+        return t;
+    struct trie *own = trie_create(t->key, t->leaf, t->n);
+    own->map = t->map;
+    for (uint32_t i = 0; i < t->n; i++)
+        own->slots[i] = slot_hold(t, t->slots[i]);
+    trie_unref(t);
+    return own;
+}
+
+/* With one more slot at `at`, which the caller fills. */
+static struct trie *trie_open(struct trie *t, uint32_t at)
+{
+    t = trie_own(t);
+    t = xrealloc(t, trie_size(t->n + 1), 1);
+    memmove(&t->slots[at + 1], &t->slots[at], (t->n - at) * sizeof t->slots[0]);
+    t->n++;
+    return t;
+}
+
+/* Without slot `at`, whose content the caller has dropped; NULL when nothing is
+ * left. */
+static struct trie *trie_close(struct trie *t, uint32_t at)
+{
+    t->n--;
+    memmove(&t->slots[at], &t->slots[at + 1], (t->n - at) * sizeof t->slots[0]);
+    if (t->n > 0)
+        return t;
+    free(t);
+    return NULL;
 }
 
 static uint32_t trie_bit(uint64_t hash, unsigned shift)
@@ -144,80 +174,82 @@ static bool leaf_separable(const struct trie *t, unsigned shift, uint64_t hash)
     return false;
 }
 
-static struct trie *trie_add(const struct trie *t, unsigned shift,
-                             uint64_t hash, struct allocation *a);
+static struct trie *trie_add(struct trie *t, unsigned shift, uint64_t hash,
+                             struct allocation *a);
 
-static struct trie *leaf_add(const struct trie *t, struct allocation *a)
-{
-    struct trie *copy = trie_copy(t, UINT32_MAX, t->n, 1);
-    copy->slots[t->n] = slot_hold(copy, a);
-    return copy;
-}
-
-static struct trie *leaf_split(const struct trie *t, unsigned shift,
-                               uint64_t hash, struct allocation *a)
+static struct trie *leaf_split(struct trie *t, unsigned shift, uint64_t hash,
+                               struct allocation *a)
 {
     struct trie *branch = trie_create(t->key, false, 0);
-    for (uint32_t i = 0; i <= t->n; i++) {
-        struct allocation *each = i < t->n ? t->slots[i] : a;
-        uint64_t h = i < t->n ? hash_key(t->key, each) : hash;
-        struct trie *next = trie_add(branch, shift, h, each);
-        trie_unref(branch);
-        branch = next;
-    }
-    return branch;
+    for (uint32_t i = 0; i < t->n; i++)
+        branch = trie_add(branch, shift, hash_key(t->key, t->slots[i]),
+                          t->slots[i]);
+    trie_unref(t);
+    return trie_add(branch, shift, hash, a);
 }
 
-static struct trie *trie_add(const struct trie *t, unsigned shift,
-                             uint64_t hash, struct allocation *a)
+static struct trie *leaf_add(struct trie *t, unsigned shift, uint64_t hash,
+                             struct allocation *a)
 {
-    if (t->leaf) {
-        if (t->n < LEAF_MAX || !leaf_separable(t, shift, hash))
-            return leaf_add(t, a);
+    uint32_t at = t->n;
+    if (at >= LEAF_MAX && leaf_separable(t, shift, hash))
         return leaf_split(t, shift, hash, a);
-    }
+    t = trie_open(t, at);
+    t->slots[at] = slot_hold(t, a);
+    return t;
+}
+
+/* As trie_own(), with the allocation. */
+static struct trie *trie_add(struct trie *t, unsigned shift, uint64_t hash,
+                             struct allocation *a)
+{
+    if (t->leaf)
+        return leaf_add(t, shift, hash, a);
     uint32_t bit = trie_bit(hash, shift);
     uint32_t at = trie_position(t, bit);
     if (t->map & bit) {
-        struct trie *copy = trie_copy(t, at, at, 1);
-        copy->slots[at] = trie_add(t->slots[at], shift + TRIE_BITS, hash, a);
-        return copy;
+        t = trie_own(t);
+        t->slots[at] = trie_add(t->slots[at], shift + TRIE_BITS, hash, a);
+        return t;
     }
-    struct trie *copy = trie_copy(t, UINT32_MAX, at, 1);
     struct trie *leaf = trie_create(t->key, true, 1);
     leaf->slots[0] = slot_hold(leaf, a);
-    copy->slots[at] = leaf;
-    copy->map |= bit;
-    return copy;
+    t = trie_open(t, at);
+    t->slots[at] = leaf;
+    t->map |= bit;
+    return t;
 }
 
-/* NULL when nothing is left.  `a` must be in there. */
-static struct trie *trie_remove(struct trie *t, unsigned shift, uint64_t hash,
-                                const struct allocation *a)
+static struct trie *leaf_remove(struct trie *t, struct allocation *a)
 {
-    if (t->leaf) {
-        uint32_t at = 0;
-        while (at < t->n && t->slots[at] != a)
-            at++;
-        if (at == t->n)
-            return trie_ref(t);
-        return t->n == 1 ? NULL : trie_copy(t, at, UINT32_MAX, 0);
-    }
+    uint32_t at = 0;
+    t = trie_own(t);
+    while (at < t->n && t->slots[at] != a)
+        at++;
+    if (at == t->n)
+        return t;
+    if (t->key == KEY_POD)
+        allocation_unref(a);
+    return trie_close(t, at);
+}
+
+/* As trie_own(), without the allocation, which must be in there; NULL when
+ * nothing is left. */
+static struct trie *trie_remove(struct trie *t, unsigned shift, uint64_t hash,
+                                struct allocation *a)
+{
+    if (t->leaf)
+        return leaf_remove(t, a);
     uint32_t bit = trie_bit(hash, shift);
     uint32_t at = trie_position(t, bit);
     if (!(t->map & bit))
-        return trie_ref(t);
-    struct trie *child = trie_remove(t->slots[at], shift + TRIE_BITS, hash, a);
-    if (child) {
-        struct trie *copy = trie_copy(t, at, at, 1);
-        copy->slots[at] = child;
-        return copy;
-    }
-    if (t->n == 1)
-        return NULL;
-    struct trie *copy = trie_copy(t, at, UINT32_MAX, 0);
-    copy->map &= ~bit;
-    return copy;
+        return t;
+    t = trie_own(t);
+    t->slots[at] = trie_remove(t->slots[at], shift + TRIE_BITS, hash, a);
+    if (t->slots[at])
+        return t;
+    t->map &= ~bit;
+    return trie_close(t, at);
 }
 
 /* The part where all entries are (others may be, too) whose hash has the same
@@ -286,47 +318,59 @@ static bool has_key(enum key key, const struct allocation *a)
     return key != KEY_UID || a->demand.uid[0] != '\0';
 }
 
-struct alloc_index *alloc_index_with(const struct alloc_index *x,
-                                     struct allocation *a)
+/* The index becomes the caller's own; its parts are still shared. */
+static struct alloc_index *index_own(struct alloc_index **x)
 {
-    const struct allocation *old = alloc_index_find(x, a->demand.namespace,
-                                                    a->demand.name);
-    struct alloc_index *base = old ? alloc_index_without(x, old) : NULL;
-    const struct alloc_index *from = base ? base : x;
-
-    struct alloc_index *with = alloc_index_create();
-    with->n = from->n + 1;
-    for (enum key key = 0; key < KEY_COUNT; key++) {
-        struct trie *root = from->roots[key];
-        if (!has_key(key, a)) {
-            with->roots[key] = root ? trie_ref(root) : NULL;
-            continue;
-        }
-        struct trie *empty = root ? NULL : trie_create(key, true, 0);
-        with->roots[key] = trie_add(root ? root : empty, 0, hash_key(key, a),
-                                    a);
-        trie_unref(empty);
-    }
-    alloc_index_unref(base);
-    return with;
+    struct alloc_index *old = *x;
+    if (atomic_load_explicit(&old->refs, memory_order_acquire) == 1)
+        return old;
+    struct alloc_index *own = alloc_index_create();
+    own->n = old->n;
+    for (enum key key = 0; key < KEY_COUNT; key++)
+        own->roots[key] = old->roots[key] ? trie_ref(old->roots[key]) : NULL;
+    alloc_index_unref(old);
+    *x = own;
+    return own;
 }
 
-struct alloc_index *alloc_index_without(const struct alloc_index *x,
-                                        const struct allocation *a)
+static const struct allocation *find_same(const struct alloc_index *x,
+                                          const struct allocation *a)
 {
-    const struct allocation *found = alloc_index_find(x, a->demand.namespace,
-                                                      a->demand.name);
-    struct alloc_index *without = alloc_index_create();
-    without->n = x->n - (found != NULL);
+    return alloc_index_find(x, a->demand.namespace, a->demand.name);
+}
+
+void alloc_index_put(struct alloc_index **x, struct allocation *a)
+{
+    const struct allocation *old = find_same(*x, a);
+    if (old)
+        alloc_index_drop(x, old);
+    struct alloc_index *own = index_own(x);
+    own->n++;
     for (enum key key = 0; key < KEY_COUNT; key++) {
-        struct trie *root = x->roots[key];
-        if (root && found && has_key(key, found))
-            without->roots[key] = trie_remove(root, 0, hash_key(key, found),
-                                              found);
-        else
-            without->roots[key] = root ? trie_ref(root) : NULL;
+        if (!has_key(key, a))
+            continue;
+        struct trie *root = steal(&own->roots[key]);
+        own->roots[key] = trie_add(root ? root : trie_create(key, true, 0), 0,
+                                   hash_key(key, a), a);
     }
-    return without;
+}
+
+void alloc_index_drop(struct alloc_index **x, const struct allocation *a)
+{
+    struct allocation *found = (struct allocation *)find_same(*x, a);
+    if (!found)
+        return;
+    struct alloc_index *own = index_own(x);
+    (void)allocation_ref(found); /* until no part needs it any more */
+    own->n--;
+    for (enum key key = 0; key < KEY_COUNT; key++) {
+        struct trie *root = steal(&own->roots[key]);
+        own->roots[key] = root && has_key(key, found)
+                              ? trie_remove(root, 0, hash_key(key, found),
+                                            found)
+                              : root;
+    }
+    allocation_unref(found);
 }
 
 const struct allocation *alloc_index_find(const struct alloc_index *x,

@@ -61,19 +61,18 @@ void allocation_encode_devices(const struct allocation *a, struct str *out);
 int allocation_decode(const char *json, size_t size,
                       struct allocation **ret_allocation, struct error *err);
 
-/* --- the index: persistent (a change copies one bucket), ref-counted ---- */
+/* --- the index: persistent, ref-counted --------------------------------- */
 struct alloc_index;
 struct alloc_index *alloc_index_create(void);
 struct alloc_index *alloc_index_ref(struct alloc_index *x);
 void alloc_index_unref(struct alloc_index *x); /* NULL allowed */
 size_t alloc_index_size(const struct alloc_index *x);
 
-/* A new version with `a` added (a reference is taken; an equal pod key is
- * replaced), or without the pod.  `x` itself is unchanged. */
-struct alloc_index *alloc_index_with(const struct alloc_index *x,
-                                     struct allocation *a);
-struct alloc_index *alloc_index_without(const struct alloc_index *x,
-                                        const struct allocation *a);
+/* Add `a` (a reference is taken; an equal pod key is replaced), or remove the
+ * pod.  When others have references to it `*x` becomes the caller's own before:
+ * the first change of a part copies that, later ones do not. */
+void alloc_index_put(struct alloc_index **x, struct allocation *a);
+void alloc_index_drop(struct alloc_index **x, const struct allocation *a);
 
 /* Borrowed from the index; NULL when there is none. */
 const struct allocation *alloc_index_find(const struct alloc_index *x,

@@ -239,16 +239,6 @@ void draft_set_fabric(struct draft *d, struct fabric *fabric)
 
 /* --- allocations ------------------------------------------------------- */
 
-/* `changed` is what `next` has more or less. */
-static void draft_swap_index(struct draft *d, struct alloc_index *next,
-                             const struct allocation *changed)
-{
-    namespace_sums_follow(&d->next->quotas, d->next->allocations, next,
-                          changed);
-    alloc_index_unref(d->next->allocations);
-    d->next->allocations = next;
-}
-
 /* The node's next version, with its allocations read from the index. */
 static void draft_recount(struct draft *d, const char *name)
 {
@@ -261,13 +251,27 @@ static void draft_recount(struct draft *d, const char *name)
     draft_set_node(d, n);
 }
 
+/* Put an allocation into the index (`add`), or take it out of there. */
+static void draft_index(struct draft *d, struct allocation *a, bool add)
+{
+    struct alloc_index **x = &d->next->allocations;
+    struct namespace_use before, after;
+    namespace_use_count(*x, a->pair_key, NULL, NULL, &before);
+    if (add)
+        alloc_index_put(x, a);
+    else
+        alloc_index_drop(x, a);
+    namespace_use_count(*x, a->pair_key, NULL, NULL, &after);
+    namespace_sums_follow(&d->next->quotas, a->demand.namespace, &before,
+                          &after);
+    draft_recount(d, a->node);
+}
+
 void draft_allocate(struct draft *d, struct allocation *allocation)
 {
     const struct demand *pod = &allocation->demand;
     (void)draft_release(d, pod->namespace, pod->name);
-    draft_swap_index(d, alloc_index_with(d->next->allocations, allocation),
-                     allocation);
-    draft_recount(d, allocation->node);
+    draft_index(d, allocation, true);
     allocation_unref(allocation);
 }
 
@@ -277,9 +281,9 @@ bool draft_release(struct draft *d, const char *namespace, const char *name)
                                                     namespace, name);
     if (!old)
         return false;
-    cleanup_free char *node = xstrdup(old->node);
-    draft_swap_index(d, alloc_index_without(d->next->allocations, old), old);
-    draft_recount(d, node);
+    cleanup_with(allocation) struct allocation *a =
+        allocation_ref((struct allocation *)old);
+    draft_index(d, a, false);
     return true;
 }
 

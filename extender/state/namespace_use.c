@@ -214,21 +214,17 @@ static void sums_own(struct namespace_sums **sums)
     *sums = own;
 }
 
-void namespace_sums_follow(struct namespace_sums **sums,
-                           const struct alloc_index *before,
-                           const struct alloc_index *after,
-                           const struct allocation *changed)
+void namespace_sums_follow(struct namespace_sums **sums, const char *namespace,
+                           const struct namespace_use *before,
+                           const struct namespace_use *after)
 {
-    const char *namespace = changed->demand.namespace;
-    struct namespace_use use, less, more;
-    namespace_use_count(before, changed->pair_key, NULL, NULL, &less);
-    namespace_use_count(after, changed->pair_key, NULL, NULL, &more);
-    if (memcmp(&less, &more, sizeof less) == 0)
+    struct namespace_use use;
+    if (memcmp(before, after, sizeof use) == 0)
         return;
     sums_own(sums);
     namespace_sums_get(*sums, namespace, &use);
-    namespace_use_add(&use, &more);
-    use_take(&use, &less);
+    namespace_use_add(&use, after);
+    use_take(&use, before);
     struct sum_list **list = &(*sums)->lists[list_of(namespace)];
     struct sum_list *old = *list;
     *list = list_with(old, namespace, &use);

@@ -26,12 +26,11 @@ struct namespace_sums *namespace_sums_ref(struct namespace_sums *q);
 void namespace_sums_unref(struct namespace_sums *q); /* NULL allowed */
 void namespace_sums_get(const struct namespace_sums *q, const char *namespace,
                         struct namespace_use *ret_use);
-/* Follow the index from `before` to `after`, which differ in `changed` and
- * in nothing else of its pair; `*sums` becomes the caller's own. */
-void namespace_sums_follow(struct namespace_sums **sums,
-                           const struct alloc_index *before,
-                           const struct alloc_index *after,
-                           const struct allocation *changed);
+/* A pair of the namespace that had `before` has `after`; `*sums` becomes the
+ * caller's own. */
+void namespace_sums_follow(struct namespace_sums **sums, const char *namespace,
+                           const struct namespace_use *before,
+                           const struct namespace_use *after);
 
 /* What the members of one pair have together. */
 void namespace_use_count_pair(const struct allocation *const *members, size_t n,

@@ -131,12 +131,8 @@ static void add_seen(void *ctx, const struct allocation *before,
 {
     struct sorting *s = ctx;
     (void)before;
-    if (!after || !sees_allocation(s->scope, after))
-        return;
-    struct alloc_index *with = alloc_index_with(s->index,
-                                                (struct allocation *)after);
-    alloc_index_unref(s->index);
-    s->index = with;
+    if (after && sees_allocation(s->scope, after))
+        alloc_index_put(&s->index, (struct allocation *)after);
 }
 
 struct snapshot *snapshot_scoped(struct snapshot *s, struct scope *scope)

@@ -199,17 +199,8 @@ Test(allocation, refuses_every_truncation)
 
 static void add(struct alloc_index **x, struct allocation *a)
 {
-    struct alloc_index *next = alloc_index_with(*x, a);
-    alloc_index_unref(*x);
+    alloc_index_put(x, a);
     allocation_unref(a);
-    *x = next;
-}
-
-static void drop(struct alloc_index **x, const struct allocation *a)
-{
-    struct alloc_index *next = alloc_index_without(*x, a);
-    alloc_index_unref(*x);
-    *x = next;
 }
 
 Test(alloc_index, finds_by_pod_uid_pair_and_node)
@@ -248,7 +239,7 @@ Test(alloc_index, leaves_earlier_versions_as_they_were)
     cr_expect_eq(alloc_index_size(x), 1, "an equal pod is replaced");
     cr_expect_str_eq(alloc_index_find(x, "ns", "a")->node, "n2");
     cr_expect_str_eq(alloc_index_find(before, "ns", "a")->node, "n1");
-    drop(&x, alloc_index_find(x, "ns", "a"));
+    alloc_index_drop(&x, alloc_index_find(x, "ns", "a"));
     cr_expect_eq(alloc_index_size(x), 0);
     cr_expect_null(alloc_index_find_uid(x, "uid-a"));
     cr_expect(alloc_index_find_uid(before, "uid-a"));
@@ -275,7 +266,7 @@ Test(alloc_index, agrees_with_an_array_through_20000_changes)
             size += where[pod] == 0;
             where[pod] = (int)node + 1;
         } else if (where[pod]) {
-            drop(&x, alloc_index_find(x, "ns", name));
+            alloc_index_drop(&x, alloc_index_find(x, "ns", name));
             where[pod] = 0;
             size--;
         }
@@ -303,14 +294,11 @@ static void take_back(void *ctx, const struct allocation *before,
                       const struct allocation *after)
 {
     struct alloc_index **x = ctx;
-    struct alloc_index *next;
     cr_assert_neq(before, after);
     if (before)
-        next = alloc_index_with(*x, (struct allocation *)before);
+        alloc_index_put(x, (struct allocation *)before);
     else
-        next = alloc_index_without(*x, after);
-    alloc_index_unref(*x);
-    *x = next;
+        alloc_index_drop(x, after);
 }
 
 static void count_changes(void *ctx, const struct allocation *before,
@@ -321,25 +309,22 @@ static void count_changes(void *ctx, const struct allocation *before,
     ++*(size_t *)ctx;
 }
 
-static struct alloc_index *with_new(const struct alloc_index *x, unsigned pod,
-                                    uint64_t number)
+static void put_new(struct alloc_index **x, unsigned pod, uint64_t number)
 {
     char name[16];
     (void)snprintf(name, sizeof name, "p%u", pod);
     struct allocation *a = make(name, "n", "", number);
-    struct alloc_index *next = alloc_index_with(x, a);
+    alloc_index_put(x, a);
     allocation_unref(a);
-    return next;
 }
 
-static struct alloc_index *without_pod(const struct alloc_index *x,
-                                       unsigned pod)
+static void drop_pod(struct alloc_index **x, unsigned pod)
 {
     char name[16];
     (void)snprintf(name, sizeof name, "p%u", pod);
-    const struct allocation *a = alloc_index_find(x, "ns", name);
-    return a ? alloc_index_without(x, a)
-             : alloc_index_ref((struct alloc_index *)x);
+    const struct allocation *a = alloc_index_find(*x, "ns", name);
+    if (a)
+        alloc_index_drop(x, a);
 }
 
 Test(alloc_index, tells_what_is_different_between_two_versions)
@@ -351,12 +336,10 @@ Test(alloc_index, tells_what_is_different_between_two_versions)
         unsigned n = sim_random(&random) % 40;
         for (unsigned i = 0; i < n; i++) {
             unsigned pod = sim_random(&random) % 400;
-            struct alloc_index *next = sim_random(&random) % 5 < 3
-                                           ? with_new(after, pod,
-                                                      round * 100 + i)
-                                           : without_pod(after, pod);
-            alloc_index_unref(after);
-            after = next;
+            if (sim_random(&random) % 5 < 3)
+                put_new(&after, pod, round * 100 + i);
+            else
+                drop_pod(&after, pod);
         }
         struct alloc_index *back = alloc_index_ref(after);
         size_t n_left = 0, n_changes = 0;
