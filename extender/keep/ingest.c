@@ -216,8 +216,7 @@ static bool same_epoch(const struct slice_epoch *a, const struct slice_epoch *b)
            strcmp(a->boot_id, b->boot_id) == 0;
 }
 
-static bool is_silent(const struct draft *draft, const char *name,
-                      int64_t now_ms)
+static bool is_silent(struct draft *draft, const char *name, int64_t now_ms)
 {
     const struct node *n = draft_node(draft, name);
     return n && node_status_is_silent(n->status) &&
@@ -291,8 +290,7 @@ static void remember_hash(struct content *c, const struct topo *published)
         slice_content_hash(published, c->hash);
 }
 
-static const struct topo *published(const struct draft *draft,
-                                    const struct pool *p)
+static const struct topo *published(struct draft *draft, const struct pool *p)
 {
     const struct node *node = draft_node(draft, p->node);
     return node ? node->published : NULL;

@@ -33,6 +33,7 @@ void draft_destroy(struct draft *d)
     if (!d)
         return;
     strmap_fini_with(&d->added, draft_drop_node);
+    strmap_fini_with(&d->uncounted, free);
     snapshot_unref(d->next);
     free(d);
 }
@@ -45,7 +46,9 @@ static int32_t draft_slot(const struct draft *d, const char *name)
     return roster_find(d->next->roster, name, strlen(name));
 }
 
-const struct node *draft_node(const struct draft *d, const char *name)
+/* Its allocations may have changed since it was counted. */
+static const struct node *draft_peek_node(const struct draft *d,
+                                          const char *name)
 {
     int32_t slot = draft_slot(d, name);
     if (slot != NODE_NONE && slot_node(d, slot))
@@ -137,6 +140,43 @@ static void node_find_allocations(struct node *n, const struct alloc_index *x)
     for (size_t i = 0; i < n_list; i++)
         (void)allocation_ref(own[i]);
     node_set_allocations(n, own, n_list);
+}
+
+/* The node is to be counted anew, once, however many of its allocations
+ * change. */
+static void draft_uncount(struct draft *d, const char *name)
+{
+    if (!draft_peek_node(d, name) || strmap_get(&d->uncounted, name))
+        return;
+    char *key = xstrdup(name);
+    (void)strmap_put(&d->uncounted, key, key);
+}
+
+/* Its next version, with its allocations read from the index. */
+static void draft_recount(struct draft *d, const char *name)
+{
+    const struct node *old = draft_peek_node(d, name);
+    if (!old)
+        return;
+    struct node *n = node_derive(old);
+    node_find_allocations(n, d->next->allocations);
+    node_recount(n, d->next->policy);
+    draft_set_node(d, n);
+}
+
+void draft_count(struct draft *d)
+{
+    size_t pos = 0;
+    for (const char *name; (name = strmap_next(&d->uncounted, &pos));)
+        draft_recount(d, name);
+    strmap_fini_with(&d->uncounted, free);
+}
+
+const struct node *draft_node(struct draft *d, const char *name)
+{
+    if (d->uncounted.n > 0)
+        draft_count(d);
+    return draft_peek_node(d, name);
 }
 
 void draft_put_node(struct draft *d, const struct node_update *update)
@@ -239,18 +279,6 @@ void draft_set_fabric(struct draft *d, struct fabric *fabric)
 
 /* --- allocations ------------------------------------------------------- */
 
-/* The node's next version, with its allocations read from the index. */
-static void draft_recount(struct draft *d, const char *name)
-{
-    const struct node *old = draft_node(d, name);
-    if (!old)
-        return;
-    struct node *n = node_derive(old);
-    node_find_allocations(n, d->next->allocations);
-    node_recount(n, d->next->policy);
-    draft_set_node(d, n);
-}
-
 /* Put an allocation into the index (`add`), or take it out of there. */
 static void draft_index(struct draft *d, struct allocation *a, bool add)
 {
@@ -264,7 +292,7 @@ static void draft_index(struct draft *d, struct allocation *a, bool add)
     namespace_use_count(*x, a->pair_key, NULL, NULL, &after);
     namespace_sums_follow(&d->next->quotas, a->demand.namespace, &before,
                           &after);
-    draft_recount(d, a->node);
+    draft_uncount(d, a->node);
 }
 
 void draft_allocate(struct draft *d, struct allocation *allocation)
@@ -298,7 +326,7 @@ const struct allocation *draft_find_allocation(const struct draft *d,
 
 static struct claim_list *draft_claims(const struct draft *d, const char *name)
 {
-    const struct node *n = draft_node(d, name);
+    const struct node *n = draft_peek_node(d, name);
     return n ? n->claims : claim_table_get(d->next->claims, name);
 }
 

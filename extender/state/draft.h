@@ -15,7 +15,7 @@ DEFINE_CLEANUP(draft, struct draft *, draft_destroy)
 
 /* The node as the draft has it now, NULL when unknown; valid until the next
  * change of that node. */
-const struct node *draft_node(const struct draft *d, const char *name);
+const struct node *draft_node(struct draft *d, const char *name);
 
 /* Set what is known of a node's hardware: a NULL topo keeps the last one
  * (a node that went stale or incomplete).  Creates the node when new. */
@@ -63,7 +63,7 @@ void draft_set_fabric(struct draft *d, struct fabric *fabric);
 void draft_set_policy(struct draft *d, struct policy *policy);
 
 /* Add (taking over the caller's reference) or remove an allocation; the
- * node's state follows. */
+ * node's state follows, once for all that change before it is looked at. */
 void draft_allocate(struct draft *d, struct allocation *allocation);
 bool draft_release(struct draft *d, const char *namespace, const char *name);
 /* For simulations: the same, and the claims that only this pod has go with

@@ -10,7 +10,8 @@ struct draft {
     struct snapshot *next; /* ours alone; n_nodes counts holes, too */
     uint64_t base_news;
     size_t n_holes;
-    struct strmap added; /* struct node, by name */
+    struct strmap added;     /* struct node, by name */
+    struct strmap uncounted; /* names of nodes whose allocations changed */
 };
 
 /* The node of a slot, NULL: a hole. */
@@ -24,6 +25,8 @@ static inline struct node *slot_node(const struct draft *d, int32_t slot)
 int32_t draft_leaf(const struct draft *d, const struct node *n);
 /* node_unref(), for a map of nodes. */
 void draft_drop_node(void *node);
+/* Count the nodes whose allocations changed. */
+void draft_count(struct draft *d);
 /* No node waits aside and no slot is a hole any more. */
 void draft_settle(struct draft *d);
 

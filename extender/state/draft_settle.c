@@ -126,6 +126,7 @@ static void draft_swap(struct draft *d, struct pages *p, struct roster *roster)
 void draft_settle(struct draft *d)
 {
     struct order o = {0};
+    draft_count(d);
     if (d->added.n == 0 && d->n_holes == 0)
         return;
     order_make(&o, d);
