@@ -7,16 +7,9 @@
 
 #include "extender/judge/job_private.h"
 #include "extender/state/usage.h"
-#include "lib/base/hash.h"
 #include "lib/base/mem.h"
 
 /* --- names -------------------------------------------------------------- */
-
-/* Else its pair is planned alone. */
-static bool is_whole(const struct demand *d)
-{
-    return d->job[0] && d->size > 1;
-}
 
 void job_key(const struct demand *demand, char ret_key[JOB_KEY_MAX])
 {
@@ -26,7 +19,7 @@ void job_key(const struct demand *demand, char ret_key[JOB_KEY_MAX])
 
 void job_lease_key(const struct demand *demand, char ret_key[JOB_LEASE_KEY_MAX])
 {
-    if (is_whole(demand))
+    if (job_is_whole(demand))
         (void)snprintf(ret_key, JOB_LEASE_KEY_MAX, "%s/%s/", demand->namespace,
                        demand->job);
     else
@@ -35,7 +28,7 @@ void job_lease_key(const struct demand *demand, char ret_key[JOB_LEASE_KEY_MAX])
 
 uint32_t job_rank(const struct demand *pod)
 {
-    return is_whole(pod) && pod->pair < pod->size ? (uint32_t)pod->pair : 0;
+    return job_is_whole(pod) && pod->pair < pod->size ? (uint32_t)pod->pair : 0;
 }
 
 const struct allocation **job_together(const struct alloc_index *x,
@@ -43,7 +36,7 @@ const struct allocation **job_together(const struct alloc_index *x,
                                        size_t *ret_n)
 {
     char key[DEMAND_PAIR_KEY_MAX];
-    if (is_whole(demand))
+    if (job_is_whole(demand))
         return alloc_index_find_job(x, demand->namespace, demand->job, ret_n);
     demand_pair_key(demand, key);
     size_t n = alloc_index_find_pair(x, key, NULL, 0);
@@ -171,7 +164,8 @@ static void take_members(struct make *m, const struct allocation *const *list,
             if (list[end]->demand.pair != list[i]->demand.pair)
                 break;
         struct pair p = pair_of(m, list + i, end - i);
-        uint32_t rank = is_whole(m->pod) ? (uint32_t)list[i]->demand.pair : 0;
+        uint32_t rank = job_is_whole(m->pod) ? (uint32_t)list[i]->demand.pair
+                                             : 0;
         if (rank < m->in->job.size)
             take_pair(m, rank, &p);
     }
@@ -202,7 +196,7 @@ static void take_shapes(struct make *m)
     struct job_input *in = m->in;
     const struct demand *pod = m->pod;
     in->job.shapes = in->shapes;
-    if (!is_whole(pod) || pod->n_shapes == 0) {
+    if (!job_is_whole(pod) || pod->n_shapes == 0) {
         demand_pair(pod, pod->pair, &in->shapes[0]);
         in->job.n_shapes = 1;
         return;
@@ -314,7 +308,7 @@ static void input_make(struct make *m, uint64_t *candidates, int32_t pin)
     const struct demand *pod = m->pod;
     size_t n;
     memset(in, 0, sizeof *in);
-    in->job.size = is_whole(pod) ? (uint32_t)pod->size : 1;
+    in->job.size = job_is_whole(pod) ? (uint32_t)pod->size : 1;
     in->job.within = pod->within;
     in->job.prefer_within = pod->prefer_within;
     in->candidates = candidates;
@@ -329,7 +323,7 @@ static void input_make(struct make *m, uint64_t *candidates, int32_t pin)
     take_members(m, members, n);
     take_cluster(m);
     change_states(m);
-    if (is_whole(pod))
+    if (job_is_whole(pod))
         job_coming_take(in, m->snapshot, pod);
     m->gone = NULL;
     bool pinned = pin != NODE_NONE && !job_has_place(in, job_rank(pod));
@@ -422,7 +416,7 @@ static void decisive(const struct demand *pod, struct demand *ret_asked)
     d.gpus = d.pair_gpus;
     d.nics = d.pair_nics;
     d.priority = 0;
-    if (is_whole(pod))
+    if (job_is_whole(pod))
         d.pair = 0;
     if (d.job[0])
         memset(d.name, 0, sizeof d.name);
@@ -504,7 +498,7 @@ static struct plan *plan_group(const struct attempt *t, enum keep keep)
     struct plan_refusal ignored;
     cleanup_with(plan) struct plan *plan = NULL;
     wide.bits = NULL;
-    if (!t->pod->grouped || !is_whole(t->pod) || !t->bits ||
+    if (!t->pod->grouped || !job_is_whole(t->pod) || !t->bits ||
         t->pin != NODE_NONE || plan_once(&wide, keep, &plan, &ignored) < 0)
         return NULL;
     int32_t node = plan->places[job_rank(t->pod)].node;
@@ -534,97 +528,4 @@ int job_plan(struct plans *memory, const struct snapshot *snapshot,
     if (r == 0 || !ends_with_none(&s))
         return r;
     return plan_once(&t, KEEP_NONE, ret_plan, ret_refusal);
-}
-
-/* --- holds -------------------------------------------------------------- */
-
-/* The name of a held place: that of no pod, as it has a '/'. */
-static void hold_name(const struct demand *pod, uint32_t rank,
-                      char ret_name[DEMAND_NAME_MAX + 1])
-{
-    enum { TAIL_MAX = 12 }; /* "/" and an index */
-    char tail[TAIL_MAX];
-    const char *head = pod->job[0] ? pod->job : pod->name;
-    size_t size = strlen(head);
-    if (pod->job[0])
-        (void)snprintf(tail, sizeof tail, "/%u",
-                       is_whole(pod) ? rank : (unsigned)pod->pair);
-    else
-        (void)snprintf(tail, sizeof tail, "/pair");
-    if (size + TAIL_MAX <= DEMAND_NAME_MAX)
-        (void)snprintf(ret_name, DEMAND_NAME_MAX + 1, "%.241s%s", head, tail);
-    else /* as much of it as there is room for, and a sum of the whole */
-        (void)snprintf(ret_name, DEMAND_NAME_MAX + 1, "%.200s~%016llx%s", head,
-                       (unsigned long long)hash_bytes(head, size), tail);
-}
-
-static struct allocation *hold_create(const struct snapshot *s,
-                                      const struct demand *pod, uint32_t rank,
-                                      const struct plan_place *place)
-{
-    struct demand pair;
-    int32_t index = is_whole(pod) ? (int32_t)rank : pod->pair;
-    demand_pair(pod, index, &pair);
-    memset(pair.name, 0, sizeof pair.name);
-    memset(pair.uid, 0, sizeof pair.uid);
-    hold_name(pod, rank, pair.name);
-    struct allocation *a = schedule_place(
-        &pair, snapshot_node(s, (size_t)place->node), &place->choice);
-    demand_pair_key(pod, a->pair_key);
-    if (pod->job[0])
-        demand_pair_key(&pair, a->pair_key);
-    a->held = true;
-    return a;
-}
-
-struct allocation **job_holds(const struct snapshot *snapshot,
-                              const struct demand *pod, const struct plan *plan,
-                              size_t *ret_n)
-{
-    struct allocation **holds = xcalloc(plan->size + 1, sizeof(*holds));
-    size_t n = 0;
-    for (uint32_t rank = 0; rank < plan->size; rank++)
-        if (!plan->places[rank].fixed)
-            holds[n++] = hold_create(snapshot, pod, rank, &plan->places[rank]);
-    *ret_n = n;
-    return holds;
-}
-
-struct allocation *job_hold_host(const struct snapshot *snapshot,
-                                 const struct demand *pod, int32_t rank)
-{
-    struct demand pair;
-    struct schedule s;
-    struct plan_place place = {.fixed = false};
-    demand_pair(pod, rank, &pair);
-    memset(pair.name, 0, sizeof pair.name);
-    memset(pair.uid, 0, sizeof pair.uid);
-    schedule_init(&s, snapshot, &pair);
-    if (!s.bound || s.follows < 0 ||
-        schedule_choose_without(&s, s.follows, NULL, 0, &place.choice) !=
-            REASON_NONE)
-        return NULL;
-    place.node = s.follows;
-    return hold_create(snapshot, pod, (uint32_t)rank, &place);
-}
-
-struct allocation *job_hold_again(const struct snapshot *snapshot,
-                                  const struct allocation *a)
-{
-    int32_t index = snapshot_find(snapshot, a->node, strlen(a->node));
-    const struct node *node = index < 0
-                                  ? NULL
-                                  : snapshot_node(snapshot, (size_t)index);
-    if (!node || !node->topo)
-        return NULL;
-    struct plan_place place = {
-        .node = index,
-        .choice = {.cards = allocation_cards(node->topo, a),
-                   .gpus = allocation_gpus(node->topo, a),
-                   .nics = allocation_nics(node->topo, a),
-                   .relation = (uint8_t)a->relation,
-                   .nic_relation = (uint8_t)a->nic_relation,
-                   .numa = (int16_t)a->numa},
-    };
-    return hold_create(snapshot, &a->demand, job_rank(&a->demand), &place);
 }

@@ -73,6 +73,10 @@ void job_input_init(struct job_input *in, const struct snapshot *snapshot,
                     size_t n, int32_t pin);
 void job_input_fini(struct job_input *in);
 
+/* A place of a plan, held for the pair `rank` of the pod's job. */
+struct allocation *job_hold(const struct snapshot *snapshot,
+                            const struct demand *pod, uint32_t rank,
+                            const struct plan_place *place);
 /* The lease that goes with the first bind: one held allocation for every
  * pair that the plan has found a place for; the caller owns array and
  * references. */
