@@ -463,23 +463,30 @@ static int plan_anew(const struct attempt *t, enum keep keep,
     return r;
 }
 
+/* The key of a plan; `asked` is for it. */
+static struct plans_key attempt_key(const struct attempt *t, enum keep keep,
+                                    struct demand *asked)
+{
+    bool own = keep == KEEP_OTHERS || t->pin != NODE_NONE ||
+               moving_pods_has_job(t->snapshot->moves, t->pod, NULL);
+    decisive(t->pod, asked);
+    return (struct plans_key){.snapshot = t->snapshot,
+                              .asked = asked,
+                              .candidates = t->bits,
+                              .rank = own ? (int32_t)job_rank(t->pod) : -1,
+                              .pin = t->pin,
+                              .mode = keep};
+}
+
 static int plan_once(const struct attempt *t, enum keep keep,
                      struct plan **ret_plan, struct plan_refusal *ret_refusal)
 {
     struct demand asked;
-    bool own = keep == KEEP_OTHERS || t->pin != NODE_NONE ||
-               moving_pods_has_job(t->snapshot->moves, t->pod, NULL);
-    struct plans_key key = {.snapshot = t->snapshot,
-                            .asked = &asked,
-                            .candidates = t->bits,
-                            .rank = own ? (int32_t)job_rank(t->pod) : -1,
-                            .pin = t->pin,
-                            .mode = keep};
     struct plan *plan = NULL;
     struct plan_refusal refusal = {0};
     if (!t->remember)
         return plan_anew(t, keep, ret_plan, ret_refusal);
-    decisive(t->pod, &asked);
+    struct plans_key key = attempt_key(t, keep, &asked);
     if (!plans_find(t->memory, &key, &plan, &refusal)) {
         (void)plan_anew(t, keep, &plan, &refusal);
         plans_put(t->memory, &key, plan, &refusal);
@@ -528,4 +535,24 @@ int job_plan(struct plans *memory, const struct snapshot *snapshot,
     if (r == 0 || !ends_with_none(&s))
         return r;
     return plan_once(&t, KEEP_NONE, ret_plan, ret_refusal);
+}
+
+struct plan *job_plan_earlier(struct plans *memory,
+                              const struct snapshot *snapshot,
+                              const struct demand *pod,
+                              const int32_t *candidates, size_t n,
+                              struct snapshot **ret_snapshot)
+{
+    size_t n_members;
+    struct demand asked;
+    cleanup_free const struct allocation **members =
+        job_together(snapshot->allocations, pod, &n_members);
+    if (!memory || n_members > 0 || job_coming_count(snapshot, pod) > 0)
+        return NULL;
+    cleanup_free uint64_t *bits = candidate_bits(snapshot, candidates, n);
+    struct attempt t = {memory, snapshot, pod, bits, NODE_NONE, true};
+    if (pod->grouped && job_is_whole(pod))
+        t.bits = NULL; /* see plan_group() */
+    struct plans_key key = attempt_key(&t, KEEP_ALL, &asked);
+    return plans_find_earlier(memory, &key, ret_snapshot);
 }

@@ -36,6 +36,17 @@ int job_plan(struct plans *memory, const struct snapshot *snapshot,
              int32_t pin, struct plan **ret_plan,
              struct plan_refusal *ret_refusal);
 
+/* The plan for the first pod of a job that was made in an earlier snapshot with
+ * the same nodes, fabric and policy, as the filter before a bind does.  Whether
+ * its places are still free is for the caller to see.  NULL: none is
+ * remembered, or a pair of the job has a place by now or comes to a node.
+ * Plan and `*ret_snapshot` are the caller's. */
+struct plan *job_plan_earlier(struct plans *memory,
+                              const struct snapshot *snapshot,
+                              const struct demand *pod,
+                              const int32_t *candidates, size_t n,
+                              struct snapshot **ret_snapshot);
+
 /* Does the pod, as judged by schedule_init(), follow its pair: is a member of
  * it bound, or room made for one where nobody knows yet, or a place held for it
  * that it can have (but for its namespace's quota) and that is among the
@@ -77,6 +88,8 @@ void job_input_fini(struct job_input *in);
 struct allocation *job_hold(const struct snapshot *snapshot,
                             const struct demand *pod, uint32_t rank,
                             const struct plan_place *place);
+const struct allocation *job_find_hold(const struct alloc_index *x,
+                                       const struct demand *pod, uint32_t rank);
 /* The lease that goes with the first bind: one held allocation for every
  * pair that the plan has found a place for; the caller owns array and
  * references. */

@@ -45,6 +45,14 @@ struct allocation *job_hold(const struct snapshot *snapshot,
     return a;
 }
 
+const struct allocation *job_find_hold(const struct alloc_index *x,
+                                       const struct demand *pod, uint32_t rank)
+{
+    char name[DEMAND_NAME_MAX + 1];
+    hold_name(pod, rank, name);
+    return alloc_index_find(x, pod->namespace, name);
+}
+
 struct allocation **job_holds(const struct snapshot *snapshot,
                               const struct demand *pod, const struct plan *plan,
                               size_t *ret_n)

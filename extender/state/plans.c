@@ -65,11 +65,13 @@ static uint64_t key_hash(const struct plans_key *key)
     return hash;
 }
 
-static bool entry_is(const struct entry *e, const struct plans_key *key,
-                     uint64_t hash)
+/* Is it the same question, whatever the snapshot?  Candidates are bits of the
+ * same nodes. */
+static bool entry_asks(const struct entry *e, const struct plans_key *key,
+                       uint64_t hash)
 {
-    return e->snapshot == key->snapshot && e->hash == hash &&
-           e->rank == key->rank && e->pin == key->pin && e->mode == key->mode &&
+    return e->hash == hash && e->rank == key->rank && e->pin == key->pin &&
+           e->mode == key->mode &&
            (e->candidates != NULL) == (key->candidates != NULL) &&
            memcmp(&e->asked, key->asked, sizeof e->asked) == 0 &&
            (!e->candidates ||
@@ -80,7 +82,8 @@ static struct entry *entry_find(struct plans *p, const struct plans_key *key,
                                 uint64_t hash)
 {
     for (size_t i = 0; i < PLANS_MAX; i++)
-        if (entry_is(&p->entries[i], key, hash))
+        if (p->entries[i].snapshot == key->snapshot &&
+            entry_asks(&p->entries[i], key, hash))
             return &p->entries[i];
     return NULL;
 }
@@ -98,6 +101,32 @@ bool plans_find(struct plans *p, const struct plans_key *key,
     }
     pthread_mutex_unlock(&p->lock);
     return e != NULL;
+}
+
+static bool is_earlier(const struct snapshot *s, const struct snapshot *now)
+{
+    return s && (s == now || s->number < now->number) &&
+           s->roster == now->roster && s->fabric == now->fabric &&
+           s->policy == now->policy;
+}
+
+struct plan *plans_find_earlier(struct plans *p, const struct plans_key *key,
+                                struct snapshot **ret_snapshot)
+{
+    uint64_t hash = key_hash(key);
+    const struct entry *newest = NULL;
+    hold_lock(&p->lock);
+    for (size_t i = 0; i < PLANS_MAX; i++) {
+        const struct entry *e = &p->entries[i];
+        if (e->plan && is_earlier(e->snapshot, key->snapshot) &&
+            entry_asks(e, key, hash) &&
+            (!newest || newest->snapshot->number < e->snapshot->number))
+            newest = e;
+    }
+    if (!newest)
+        return NULL;
+    *ret_snapshot = snapshot_ref(newest->snapshot);
+    return plan_ref(newest->plan);
 }
 
 /* A free entry, or the one that was not asked for the longest. */

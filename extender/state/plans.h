@@ -28,6 +28,11 @@ void plans_destroy(struct plans *p); /* NULL allowed */
  * refusal. */
 bool plans_find(struct plans *p, const struct plans_key *key,
                 struct plan **ret_plan, struct plan_refusal *ret_refusal);
+/* The newest plan that answers the same of that snapshot, or of an earlier one
+ * with the same nodes, fabric and policy; its places may be taken by now.  NULL: none.  Plan
+ * and `*ret_snapshot` are the caller's. */
+struct plan *plans_find_earlier(struct plans *p, const struct plans_key *key,
+                                struct snapshot **ret_snapshot);
 /* Remember a plan (a reference is taken), or the refusal when `plan` is NULL.
  * Keeps a reference to the snapshot, so that no later one can have its address
  * and be taken for it. */
