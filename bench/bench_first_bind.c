@@ -127,8 +127,23 @@ static struct demand member(const struct bench *b, size_t pair)
     return sim_member(name, ROLE_HOST, job, (int)pair, (int)b->n_pairs);
 }
 
-/* Where filter has the pod; it leaves the plan in the memory. */
-static void filter(struct bench *b, const struct demand *pod, char node[16])
+/* A host that the plan does not use. */
+static void find_other(const struct snapshot *s, const struct plan *plan,
+                       char ret_other[16])
+{
+    cleanup_free bool *used = xcalloc(s->n_nodes + 1, sizeof *used);
+    size_t at = 0;
+    for (uint32_t i = 0; i < plan->size; i++)
+        used[plan->places[i].node] = true;
+    while (used[at])
+        at++; /* there are spare ones */
+    (void)snprintf(ret_other, 16, "%s", snapshot_node(s, at)->name);
+}
+
+/* Where filter has the pod, which leaves the plan in the memory, and where
+ * another pod goes. */
+static void filter(struct bench *b, const struct demand *pod, char node[16],
+                   char other[16])
 {
     struct plan_refusal refusal;
     cleanup_with(plan) struct plan *plan = NULL;
@@ -137,6 +152,7 @@ static void filter(struct bench *b, const struct demand *pod, char node[16])
         die("planning", &(struct error){.text = "no room"});
     size_t at = (size_t)plan->places[job_rank(pod)].node;
     (void)snprintf(node, 16, "%s", snapshot_node(s, at)->name);
+    find_other(s, plan, other);
 }
 
 static struct writer_op bind_op(const struct demand *pod, const char *node)
@@ -155,12 +171,9 @@ static void check(struct writer_op *op, const char *what)
         str_fini(&op->out);
 }
 
-/* Bind one more pod, of no job, on a host that no job is planned on. */
-static void bind_other(struct bench *b, const char *name)
+static void bind_other(struct bench *b, const char *name, const char *node)
 {
-    char node[16];
     struct demand pod = sim_pod(name, ROLE_HOST, "", 0);
-    host_name(b->n_hosts - 1, node);
     struct writer_op op = bind_op(&pod, node);
     post(b, &op);
     wait_for(b, 1);
@@ -179,12 +192,12 @@ static void release(struct bench *b, const char *name)
 /* The CPU time of the first bind of a job, which is released then. */
 static double time_bind(struct bench *b, bool stale)
 {
-    char node[16];
+    char node[16], other[16];
     b->round++;
     struct demand pod = member(b, 0);
-    filter(b, &pod, node);
+    filter(b, &pod, node, other);
     if (stale)
-        bind_other(b, "stale");
+        bind_other(b, "stale", other);
     struct writer_op op = bind_op(&pod, node);
     double began = cpu_ms(CLOCK_PROCESS_CPUTIME_ID);
     post(b, &op);
@@ -246,8 +259,7 @@ static double time_wait(struct bench *b)
     struct others o = {.b = b, .pod = sim_pod("other", ROLE_HOST, "", 0)};
     (void)sem_init(&o.begun, 0, 0); /* cannot fail with this value */
     (void)sem_init(&o.over, 0, 0);  /* the same */
-    host_name(b->n_hosts - 1, o.node);
-    filter(b, &pod, node);
+    filter(b, &pod, node, o.node);
     o.op = bind_op(&o.pod, o.node);
     o.op.done = next_other;
     o.op.ctx = &o;
@@ -270,13 +282,13 @@ static double time_wait(struct bench *b)
 
 static double time_release(struct bench *b)
 {
-    char node[16];
+    char node[16], other[16];
     size_t n = b->n_pairs;
     cleanup_free struct demand *pods = xcalloc(n, sizeof *pods);
     b->round++;
     for (size_t i = 0; i < n; i++) {
         pods[i] = member(b, i);
-        filter(b, &pods[i], node);
+        filter(b, &pods[i], node, other);
         struct writer_op op = bind_op(&pods[i], node);
         post(b, &op);
         wait_for(b, 1);
