@@ -151,8 +151,6 @@ static const struct allocation *find_hold(struct batch *b,
                             a->demand.name);
 }
 
-/* Hold these places in the draft, instead of those held for the same pairs.
- * Takes `list`. */
 static void hold_places(struct batch *b, struct allocation **list, size_t n,
                         struct hold_change *change)
 {
@@ -201,24 +199,49 @@ void hold_change_fini(struct hold_change *change)
     free(change->removed);
 }
 
-/* The plan with the pod's pair on `node`: that of filter if the snapshot is the
- * same and it has the pair there, else the best one that has. */
+/* The plan that filter made, when its places are still free and the pod's pair
+ * is on `node`. */
+static bool plan_of_filter(struct batch *b, const struct writer_op *op,
+                           int32_t node, const int32_t *names, size_t n,
+                           struct places *ret_places)
+{
+    const struct snapshot *s = batch_view(b);
+    struct places p = {0};
+    p.plan = job_plan_earlier(b->w->config.plans, s, op->demand, names, n,
+                              &p.snapshot);
+    bool holds = p.plan && p.plan->places[job_rank(op->demand)].node == node &&
+                 places_are_free(s, op->demand, &p);
+    if (holds)
+        *ret_places = p;
+    else
+        places_fini(&p);
+    return holds;
+}
+
+/* The plan with the pod's pair on `node`: that of filter if it still holds and
+ * has the pair there, else the best one that has. */
 static int plan_bind(struct batch *b, const struct writer_op *op, int32_t node,
-                     struct plan **ret_plan, struct plan_refusal *ret_refusal)
+                     struct places *ret_places,
+                     struct plan_refusal *ret_refusal)
 {
     const struct snapshot *s = batch_view(b);
     struct plans *memory = s == b->w->current ? b->w->config.plans : NULL;
     size_t n;
     cleanup_free int32_t *names = candidates_indexes(op->candidates, s, &n);
     cleanup_with(plan) struct plan *plan = NULL;
+    if (plan_of_filter(b, op, node, names, n, ret_places))
+        return 0;
     int r = job_plan(memory, s, op->demand, names, n, NODE_NONE, &plan,
                      ret_refusal);
-    if (r < 0 || plan->places[job_rank(op->demand)].node == node) {
-        if (r == 0)
-            *ret_plan = steal(&plan);
-        return r;
+    if (r == 0 && plan->places[job_rank(op->demand)].node != node) {
+        plan_unref(steal(&plan));
+        r = job_plan(NULL, s, op->demand, names, n, node, &plan, ret_refusal);
     }
-    return job_plan(NULL, s, op->demand, names, n, node, ret_plan, ret_refusal);
+    if (r == 0)
+        *ret_places =
+            (struct places){.snapshot = snapshot_ref((struct snapshot *)s),
+                            .plan = steal(&plan)};
+    return r;
 }
 
 static int refuse(struct batch *b, struct writer_op *op, int32_t node,
@@ -242,40 +265,61 @@ static bool is_over(uint64_t before, uint64_t after, uint64_t limit)
     return after > before && after > limit;
 }
 
+static bool grows_over(const struct policy_quota *quota,
+                       const struct namespace_use *before,
+                       const struct namespace_use *after)
+{
+    return quota &&
+           (is_over(before->cards, after->cards, quota->cards) ||
+            is_over(before->cores, after->cores, quota->cores) ||
+            is_over(before->memory_mib, after->memory_mib, quota->memory_mib));
+}
+
 static bool exceeds_quota(struct batch *b, const char *namespace,
                           const struct namespace_use *before)
 {
     const struct snapshot *s = batch_view(b);
-    const struct policy_quota *quota = policy_find_quota(s->policy, namespace);
     struct namespace_use after;
     snapshot_quota_use(s, namespace, &after);
-    return quota &&
-           (is_over(before->cards, after.cards, quota->cards) ||
-            is_over(before->cores, after.cores, quota->cores) ||
-            is_over(before->memory_mib, after.memory_mib, quota->memory_mib));
+    return grows_over(policy_find_quota(s->policy, namespace), before, &after);
 }
 
-static int check_quota(struct batch *b, struct writer_op *op,
-                       const struct namespace_use *before)
+static int refuse_quota(struct writer_op *op)
 {
     const char *namespace = op->demand->namespace;
-    if (!exceeds_quota(b, namespace, before))
-        return 0;
     return error_set(&op->error, EBUSY,
                      "pod %s/%s does not fit node %s: quota of namespace %s "
                      "used up",
                      namespace, op->demand->name, op->node, namespace);
 }
 
+/* Hold all of them, in this batch. */
+static int hold_all(struct batch *b, struct writer_op *op, struct places *p,
+                    struct hold_change *ret_change)
+{
+    size_t n;
+    struct allocation **list;
+    struct namespace_use before;
+    snapshot_quota_use(batch_view(b), op->demand->namespace, &before);
+    int e = batch_begin(b);
+    if (e < 0)
+        return e;
+    /* the plan was just made, or found free */
+    (void)places_hold(batch_view(b), op->demand, p, SIZE_MAX, &list, &n);
+    hold_places(b, list, n, ret_change);
+    return exceeds_quota(b, op->demand->namespace, &before) ? refuse_quota(op)
+                                                            : 0;
+}
+
 int bind_plan(struct batch *b, struct writer_op *op,
               struct hold_change *ret_change)
 {
-    const struct snapshot *snapshot = batch_view(b);
     struct schedule s;
     struct plan_refusal refusal = {0};
-    cleanup_with(plan) struct plan *plan = NULL;
+    struct places places = {0};
     if (!demand_is_planned(op->demand))
         return 0;
+    const struct snapshot *snapshot = batch_view(b);
     int32_t node = snapshot_find(snapshot, op->node, strlen(op->node));
     schedule_init(&s, snapshot, op->demand);
     if (node == NODE_NONE || s.quota.kind != QUOTA_OK ||
@@ -283,17 +327,11 @@ int bind_plan(struct batch *b, struct writer_op *op,
         return 0; /* bind_decide() judges the pod */
     if (s.nominated && s.follows != node)
         return 0; /* the same: its pair has to follow another node */
-    if (plan_bind(b, op, node, &plan, &refusal) < 0)
+    if (plan_bind(b, op, node, &places, &refusal) < 0)
         return refuse(b, op, node, &refusal);
-    struct namespace_use before;
-    snapshot_quota_use(snapshot, op->demand->namespace, &before);
-    int e = batch_begin(b);
-    if (e < 0)
-        return e;
-    size_t n;
-    struct allocation **list = job_holds(snapshot, op->demand, plan, &n);
-    hold_places(b, list, n, ret_change);
-    return check_quota(b, op, &before);
+    int e = hold_all(b, op, &places, ret_change);
+    places_fini(&places);
+    return e;
 }
 
 int hold_anew(struct batch *b, const struct demand *pod,

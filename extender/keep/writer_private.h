@@ -184,6 +184,23 @@ int leases_expire(struct batch *b);
 /* After a start: give all held places a new lease. */
 void leases_load(struct writer *w);
 
+/* --- the places of a plan: writer_places.c --- */
+
+struct places {
+    struct snapshot *snapshot; /* that the plan was made in */
+    struct plan *plan;
+    uint32_t next; /* ranks below have theirs */
+};
+void places_fini(struct places *p);
+/* Are all of them free in that snapshot, with the cards that the plan has? */
+bool places_are_free(const struct snapshot *now, const struct demand *pod,
+                     const struct places *p);
+/* The next ones, about `max`, as held places, in an array that the caller owns;
+ * -EBUSY: after these comes one that is not free. */
+int places_hold(const struct snapshot *now, const struct demand *pod,
+                struct places *p, size_t max, struct allocation ***ret_list,
+                size_t *ret_n);
+
 void read_slice(struct writer *w, struct writer_op *op);
 void read_slices(struct writer *w, struct writer_op *op);
 
