@@ -5,7 +5,13 @@
  * the report says which client was used.
  *
  *   bench_client [-pod F] [-names F] [-n N] [-rounds N] [-batch N]
- *                [-warmup N] [-form json|tsv] NAME=URL…
+ *                [-warmup N] [-form json|tsv] [-raw 0|1] [-workers N] NAME=URL…
+ *
+ * Names come as kube-scheduler's parallel filters leave them: from an index
+ * that moves on with each pod, -workers of them (1 by default) hand on chunks
+ * of the list at the same time.  With -raw 1 the client sends bytes that it
+ * prepared in its warm-up and does not look at the answers: next to nothing
+ * of what is measured is then its own.
  *
  * As tsv a line per target: its name, names, iterations, survivors, unknown
  * names, connections, requests, then p50 and p99 of filter, of prioritize and
@@ -35,17 +41,28 @@ struct target {
     int fd;
     char path[PATH_MAX_BYTES];
     double *filter, *prioritize, *sum; /* microseconds */
-    size_t n, n_left;
+    size_t n, n_left, n_survivors;
     unsigned requests;
     unsigned unknown; /* names in an answer that were not asked about */
     struct str answer;
-    char **left; /* borrowed: cut out of `answer` */
+    char **left; /* ours */
     size_t left_cap;
+};
+
+/* A request, for all targets: their heads differ by the path. */
+struct message {
+    const char *verb;
+    struct str body;
+};
+
+/* What -raw sends in its turn. */
+struct prepared {
+    struct message filter, prioritize[TARGETS_MAX];
 };
 
 struct options {
     const char *pod_file, *names_file, *form;
-    size_t n, rounds, batch, warmup;
+    size_t n, rounds, batch, warmup, raw, workers;
 };
 
 static char *pod;
@@ -179,36 +196,41 @@ static size_t receive(struct target *t)
     return head;
 }
 
-/* One verb with `n` names; returns microseconds, decoding included. */
-static double call(struct target *t, const char *verb, char *const *list,
-                   size_t n)
+static void compose(struct message *m, const char *verb, char *const *list,
+                    size_t n)
 {
-    static struct str body = STR_INIT(REQUEST_MAX);
-    int64_t start = clock_ns();
-    str_reset(&body);
-    str_add(&body, "{\"Pod\":");
-    str_add_n(&body, pod, pod_size);
-    str_add(&body, ",\"Nodes\":null,\"NodeNames\":[");
+    m->verb = verb;
+    str_reset(&m->body);
+    str_add(&m->body, "{\"Pod\":");
+    str_add_n(&m->body, pod, pod_size);
+    str_add(&m->body, ",\"Nodes\":null,\"NodeNames\":[");
     for (size_t i = 0; i < n; i++) {
         if (i)
-            str_add_c(&body, ',');
-        str_add_json(&body, list[i]);
+            str_add_c(&m->body, ',');
+        str_add_json(&m->body, list[i]);
     }
-    str_add(&body, "]}");
+    str_add(&m->body, "]}");
+}
+
+/* Send, and receive the answer, whose body starts at what is returned. */
+static size_t exchange(struct target *t, const struct message *m)
+{
     cleanup_str struct str head = STR_INIT(1024);
     str_addf(&head,
              "POST %s/%s HTTP/1.1\r\nHost: localhost\r\n"
              "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
-             t->path, verb, body.size);
-    str_add_n(&head, "", 0);
+             t->path, m->verb, m->body.size);
     send_all(t, head.data, head.size);
-    send_all(t, body.data, body.size);
-    size_t at = receive(t);
+    send_all(t, m->body.data, m->body.size);
+    t->requests++;
+    return receive(t);
+}
+
+static void decode(struct target *t, size_t at, bool filter)
+{
     struct jscan s;
     struct jtext key, name;
     jscan_init(&s, t->answer.data + at, t->answer.size - at);
-    t->requests++;
-    bool filter = verb[0] == 'f';
     if (filter) {
         t->n_left = 0;
         for (jscan_object(&s); jscan_member(&s, &key);) {
@@ -228,6 +250,23 @@ static double call(struct target *t, const char *verb, char *const *list,
     errno = 0;
     if (!jscan_end(&s))
         die(t->answer.data + at);
+}
+
+/* One verb with `n` names; returns microseconds, composing and decoding
+ * included. */
+static double call(struct target *t, struct message *m, const char *verb,
+                   char *const *list, size_t n)
+{
+    int64_t start = clock_ns();
+    compose(m, verb, list, n);
+    decode(t, exchange(t, m), verb[0] == 'f');
+    return (double)(clock_ns() - start) / 1e3;
+}
+
+static double send_prepared(struct target *t, const struct message *m)
+{
+    int64_t start = clock_ns();
+    (void)exchange(t, m);
     return (double)(clock_ns() - start) / 1e3;
 }
 
@@ -242,26 +281,71 @@ static void check(struct target *t, char *const *list, size_t n)
     }
 }
 
-static void once(struct target *t, const struct options *o, size_t turn,
-                 bool keep)
+/* Chunks of the list are handed on by `workers` at once, as by
+ * k8s.io/client-go/util/workqueue.ParallelizeUntil. */
+static void list_names(const struct options *o, size_t turn, char **list)
 {
-    char **list = xcalloc(o->n, sizeof *list);
-    for (size_t i = 0; i < o->n; i++)
-        list[i] = names[(turn * NAMES_STEP + i) % n_names];
-    double filter = call(t, "filter", list, o->n);
-    double prioritize = t->n_left > 1
-                            ? call(t, "prioritize", t->left, t->n_left)
-                            : 0;
-    if (!keep) /* in the warm-up, for it takes its time */
-        check(t, list, o->n);
-    for (size_t i = 0; i < t->n_left; i++)
-        free(t->left[i]);
-    free(list);
-    if (!keep)
-        return;
+    size_t chunk = 1, n = 0, chunks;
+    while (chunk * chunk < o->n)
+        chunk++;
+    chunks = (o->n + chunk - 1) / chunk;
+    for (size_t first = 0; first < chunks; first += o->workers)
+        for (size_t i = 0; i < chunk; i++)
+            for (size_t c = first; c < chunks && c < first + o->workers; c++)
+                if (c * chunk + i < o->n)
+                    list[n++] =
+                        names[(turn * NAMES_STEP + c * chunk + i) % n_names];
+}
+
+static void forget_left(struct target *t)
+{
+    while (t->n_left > 0)
+        free(t->left[--t->n_left]);
+}
+
+static void keep(struct target *t, double filter, double prioritize)
+{
     t->filter[t->n] = filter;
     t->prioritize[t->n] = prioritize;
     t->sum[t->n++] = filter + prioritize;
+}
+
+/* Every target in turn; what it was asked stays in `p`. */
+static void warm_up(struct target *targets, int n, const struct options *o,
+                    size_t turn, struct prepared *p)
+{
+    cleanup_free char **list = xcalloc(o->n, sizeof *list);
+    list_names(o, turn, list);
+    for (int i = 0; i < n; i++) {
+        struct target *t = &targets[i];
+        (void)call(t, &p->filter, "filter", list, o->n);
+        check(t, list, o->n); /* here, for it takes its time */
+        if (t->n_left > 1)
+            (void)call(t, &p->prioritize[i], "prioritize", t->left, t->n_left);
+        t->n_survivors = t->n_left;
+        forget_left(t);
+    }
+}
+
+static void once(struct target *t, const struct options *o, size_t turn)
+{
+    static struct message m = {.body = STR_INIT(REQUEST_MAX)};
+    cleanup_free char **list = xcalloc(o->n, sizeof *list);
+    list_names(o, turn, list);
+    double filter = call(t, &m, "filter", list, o->n);
+    double prioritize = t->n_left > 1
+                            ? call(t, &m, "prioritize", t->left, t->n_left)
+                            : 0;
+    keep(t, filter, prioritize);
+    t->n_survivors = t->n_left;
+    forget_left(t);
+}
+
+static void once_raw(struct target *t, const struct prepared *p, int target)
+{
+    double filter = send_prepared(t, &p->filter);
+    const struct message *m = &p->prioritize[target];
+    keep(t, filter, m->verb ? send_prepared(t, m) : 0);
 }
 
 static int compare(const void *a, const void *b)
@@ -300,11 +384,11 @@ static void report(struct target *t, const struct options *o)
     double p99 = quantile(t->prioritize, t->n, .99);
     double s50 = quantile(t->sum, t->n, .5), s99 = quantile(t->sum, t->n, .99);
     if (is_tsv(o))
-        printf(tsv, t->name, o->n, t->n, t->n_left, t->unknown, t->requests,
-               f50, f99, p50, p99, s50, s99);
+        printf(tsv, t->name, o->n, t->n, t->n_survivors, t->unknown,
+               t->requests, f50, f99, p50, p99, s50, s99);
     else
-        printf(json, t->name, o->n, t->n, t->n_left, t->unknown, t->requests,
-               f50, f99, p50, p99, s50, s99);
+        printf(json, t->name, o->n, t->n, t->n_survivors, t->unknown,
+               t->requests, f50, f99, p50, p99, s50, s99);
 }
 
 static int parse(struct options *o, int argc, char **argv)
@@ -325,6 +409,10 @@ static int parse(struct options *o, int argc, char **argv)
             o->batch = number;
         else if (strcmp(argv[i], "-warmup") == 0)
             o->warmup = number;
+        else if (strcmp(argv[i], "-raw") == 0)
+            o->raw = number;
+        else if (strcmp(argv[i], "-workers") == 0)
+            o->workers = number;
         else if (strcmp(argv[i], "-form") == 0)
             o->form = value;
         else
@@ -333,15 +421,41 @@ static int parse(struct options *o, int argc, char **argv)
     return i;
 }
 
+static void measure(struct target *targets, int n, const struct options *o)
+{
+    cleanup_free struct prepared *all = xcalloc(o->warmup, sizeof *all);
+    for (size_t turn = 0; turn < o->warmup; turn++) {
+        all[turn].filter.body.max = REQUEST_MAX;
+        for (int i = 0; i < n; i++)
+            all[turn].prioritize[i].body.max = REQUEST_MAX;
+        warm_up(targets, n, o, turn, &all[turn]);
+    }
+    size_t turn = o->warmup;
+    for (size_t round = 0; round < o->rounds; round++, turn += o->batch)
+        for (int i = 0; i < n; i++)
+            for (size_t k = 0; k < o->batch; k++)
+                if (o->raw)
+                    once_raw(&targets[i], &all[(turn + k) % o->warmup], i);
+                else
+                    once(&targets[i], o, turn + k);
+    for (size_t k = 0; k < o->warmup; k++) {
+        str_fini(&all[k].filter.body);
+        for (int i = 0; i < n; i++)
+            str_fini(&all[k].prioritize[i].body);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    struct options o = {"bench/pod.json", NULL, "json", 5000, 30, 10, 20};
+    struct options o = {"bench/pod.json", NULL,         "json",
+                        .n = 5000,        .rounds = 30, .batch = 10,
+                        .warmup = 20,     .workers = 1};
     struct target targets[TARGETS_MAX] = {0};
     int first = parse(&o, argc, argv);
     int n = argc - first;
     errno = 0;
-    if (n < 1 || n > TARGETS_MAX || !o.n)
-        die("give one to eight NAME=URL");
+    if (n < 1 || n > TARGETS_MAX || !o.n || !o.workers || !o.warmup)
+        die("give one to eight NAME=URL, a warm-up and a worker");
     pod = read_file(o.pod_file, &pod_size);
     squeeze(pod, &pod_size);
     read_names(&o);
@@ -352,14 +466,7 @@ int main(int argc, char **argv)
         t->prioritize = xcalloc(o.rounds * o.batch, sizeof *t->prioritize);
         t->sum = xcalloc(o.rounds * o.batch, sizeof *t->sum);
     }
-    size_t turn = 0;
-    for (; turn < o.warmup; turn++)
-        for (int i = 0; i < n; i++)
-            once(&targets[i], &o, turn, false);
-    for (size_t round = 0; round < o.rounds; round++, turn += o.batch)
-        for (int i = 0; i < n; i++)
-            for (size_t k = 0; k < o.batch; k++)
-                once(&targets[i], &o, turn + k, true);
+    measure(targets, n, &o);
     bool tsv = is_tsv(&o);
     if (!tsv)
         printf("{\"client\":\"c\",\"pod_bytes\":%zu,\"results\":[", pod_size);

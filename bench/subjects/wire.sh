@@ -42,6 +42,29 @@ measure() { # NAMES
     done <"$work/calls.$n"
 }
 
+# The extender's own processor time beside the floor's, by a client of prepared
+# bytes; appends NAMES, WORKERS, and microseconds of each for a filter and a
+# prioritize to raw.tsv.
+measure_raw() { # NAMES WORKERS
+    local t
+    local -A before cost
+    for t in biga canned; do
+        cpu_us "${target_pid[$t]}"
+        before[$t]=$us
+    done
+    "$bin/bench_client" -raw 1 -workers "$2" -names "$work/names" -n "$1" \
+        -rounds $((rounds[$1] * 4)) -batch "$batch" -form tsv \
+        biga="${target_url[biga]}" canned="${target_url[canned]}" \
+        >"$work/raw.$1"
+    for t in biga canned; do
+        cpu_us "${target_pid[$t]}"
+        cost[$t]=$(awk -v FS='\t' -v us=$((us - before[$t])) -v t="$t" \
+            '$1 == t { printf "%.1f", us / $7 * 2 }' "$work/raw.$1")
+    done
+    printf '%s\t%s\t%s\t%s\n' "$1" "$2" "${cost[biga]}" "${cost[canned]}" \
+        >>"$work/raw.tsv"
+}
+
 say "Publishing $nodes hosts with 8 cards each …"
 start_extender "$work/state"
 target_pid[biga]=$pid target_url[biga]=http://127.0.0.1:$sched/v1/scheduler
@@ -62,6 +85,8 @@ target_pid[canned]=$pid target_url[canned]=http://127.0.0.1:$port/v1/scheduler
 for n in "${sizes[@]}"; do
     say "Measuring $n names: ${targets[*]}, in turn …"
     measure "$n"
+    measure_raw "$n" 1
+    measure_raw "$n" 16
 done
 big_rss=$(rss_kb "${target_pid[biga]}")
 end "${target_pid[@]}"
@@ -88,11 +113,15 @@ full=$(ratio "$(call go-full "$at" 12)" "$biga")
 top16=$(ratio "$(call go-top16 "$at" 12)" "$biga")
 row "Go full list / Biga, p50 at $at names" ">= 12" "${full:-no Go}"
 row "Go top-16 / Biga, p50 at $at names" ">= 2.5" "${top16:-no Go}"
-row "Biga / canned floor, p50 at $at names" "<= 1.5" \
-    "$(ratio "$biga" "$(call canned "$at" 12)")"
+declare -A floor_target=([1000]="<= 1.5" [5000]="<= 2.0" [15000]="<= 2.5")
+while IFS=$'\t' read -r n workers own floor; do
+    row "CPU of both calls, $n names by $workers: Biga / canned, us each" \
+        "${floor_target[$n]:-}" "$(ratio "$own" "$floor") $own $floor"
+done <"$work/raw.tsv"
 row "RSS with $nodes hosts, $bound pods, after the run, MB" "" \
     "$((big_rss / 1024))"
 columns=server,names,iterations,survivors,foreign,connections,requests
 columns+=,filter_p50_us,filter_p99_us,prioritize_p50_us,prioritize_p99_us
 table_data calls "$columns,sum_p50_us,sum_p99_us,server_cpu_us_per_request" \
     "$work/calls.tsv"
+table_data floor names,workers,cpu_us,canned_cpu_us "$work/raw.tsv"
