@@ -6,7 +6,16 @@
 #include "lib/base/mem.h"
 #include "lib/base/refs.h"
 
-enum { NAME_MAX_BYTES = 253, BATCH = 32 };
+/* Does it stand in a JSON text as it is? */
+static bool is_plain(const char *name, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)name[i];
+        if (c < 0x20 || c >= 0x80 || c == '"' || c == '\\')
+            return false;
+    }
+    return true;
+}
 
 /* With room for `n` names, whose records take `bytes` or fewer. */
 static struct roster *roster_reserve(size_t n, size_t bytes)
@@ -20,6 +29,7 @@ static struct roster *roster_reserve(size_t n, size_t bytes)
     r->slots = xcalloc(slots, sizeof *r->slots);
     r->offsets = xmalloc((n + 1) * sizeof *r->offsets);
     r->text = xmalloc(bytes + 1);
+    r->plain = true;
     return r;
 }
 
@@ -31,6 +41,7 @@ struct roster *roster_create(void)
 static void roster_add(struct roster *r, const char *name, size_t size)
 {
     int32_t index = (int32_t)r->n;
+    r->plain = r->plain && is_plain(name, size);
     uint64_t hash = hash_bytes(name, size);
     char *record = r->text + r->text_size;
     size_t at = hash & r->mask;
@@ -102,73 +113,6 @@ void roster_unref(struct roster *r)
 int32_t roster_find(const struct roster *r, const char *name, size_t size)
 {
     return record_index(roster_probe(r, hash_bytes(name, size), name, size));
-}
-
-/* A name that was sent with escapes: rare, so decoded first. */
-static const char *roster_probe_escaped(const struct roster *r,
-                                        const struct jtext *name)
-{
-    char decoded[6 * NAME_MAX_BYTES + 1]; /* "\u0061" is six bytes for one */
-    if (name->size >= sizeof decoded)
-        return NULL;
-    size_t size = jtext_decode(name, decoded);
-    return roster_probe(r, hash_bytes(decoded, size), decoded, size);
-}
-
-/* As long as the names come in the order that they have here, from `*next`
- * on: how many do. */
-static size_t roster_follow(const struct roster *r, const struct jtext *names,
-                            size_t n, uint32_t *next, int32_t *ret_indexes)
-{
-    size_t i = 0;
-    for (; i < n && *next < r->text_size && !names[i].escaped; i++) {
-        const char *record = r->text + *next;
-        if (!record_is(record, names[i].data, names[i].size))
-            break;
-        ret_indexes[i] = record_index(record);
-        *next += RECORD_NAME_AT + (uint32_t)names[i].size;
-    }
-    return i;
-}
-
-/* In three passes, so that the misses of one name's slot and text overlap
- * with those of the others.  Sets `*next` behind the last that is found. */
-static void roster_find_batch(const struct roster *r, const struct jtext *names,
-                              size_t n, uint32_t *next, int32_t *ret_indexes)
-{
-    uint64_t hashes[BATCH];
-    const char *last = NULL;
-    for (size_t i = 0; i < n; i++) {
-        hashes[i] = hash_bytes(names[i].data, names[i].size);
-        __builtin_prefetch(&r->slots[hashes[i] & r->mask]);
-    }
-    for (size_t i = 0; i < n; i++) {
-        const struct roster_slot *slot = &r->slots[hashes[i] & r->mask];
-        __builtin_prefetch(r->text + slot->offset);
-    }
-    for (size_t i = 0; i < n; i++) {
-        const char *record = names[i].escaped
-                                 ? roster_probe_escaped(r, &names[i])
-                                 : roster_probe(r, hashes[i], names[i].data,
-                                                names[i].size);
-        ret_indexes[i] = record_index(record);
-        last = record ? record : last;
-    }
-    if (last)
-        *next = (uint32_t)(last - r->text) + RECORD_NAME_AT +
-                (unsigned char)last[RECORD_SIZE_AT];
-}
-
-void roster_find_many(const struct roster *r, const struct jtext *names,
-                      size_t n, int32_t *ret_indexes)
-{
-    uint32_t next = 0;
-    for (size_t i = 0; i < n;) {
-        i += roster_follow(r, names + i, n - i, &next, ret_indexes + i);
-        size_t batch = n - i < BATCH ? n - i : BATCH;
-        roster_find_batch(r, names + i, batch, &next, ret_indexes + i);
-        i += batch;
-    }
 }
 
 void roster_each(const struct roster *r, roster_name_f *visit, void *ctx)

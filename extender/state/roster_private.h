@@ -29,6 +29,7 @@ struct roster {
     uint32_t *offsets; /* of the records, by index */
     char *text;        /* the records in their order */
     uint32_t text_size;
+    bool plain; /* no name would be written otherwise in JSON */
 };
 
 static inline uint32_t hash_tag(uint64_t hash)
