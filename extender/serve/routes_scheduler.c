@@ -14,21 +14,11 @@
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 
-/* --- candidates --------------------------------------------------------- */
-
-/* The node index of every candidate of the request. */
-static void find_candidates(struct scratch *m, const struct snapshot *snapshot)
-{
-    scratch_fit(m, m->args.n);
-    snapshot_find_many(snapshot, m->args.names, m->args.n, m->indexes);
-}
-
 /* --- filter ------------------------------------------------------------- */
 
 /* Not ours: we have no opinion, so every node stays. */
 static void pass_all(struct scratch *m, struct str *out)
 {
-    scratch_fit(m, m->args.n);
     for (size_t i = 0; i < m->args.n; i++)
         m->best[i] = (uint32_t)i;
     wire_write_fitting(&m->args, m->best, m->args.n, out);
@@ -68,7 +58,7 @@ static void refuse_all(struct app *app, struct scratch *m,
     struct wire_failures f;
     struct schedule_reasons known = {0};
     for (size_t i = 0; i < m->args.n; i++) {
-        enum reason r = schedule_reason(s, m->indexes[i], &known);
+        enum reason r = schedule_reason(s, m->args.indexes[i], &known);
         m->scores[i] = (uint8_t)r;
         count[r]++;
         if (size[r])
@@ -93,7 +83,7 @@ static void refuse_all(struct app *app, struct scratch *m,
                 continue;
             str_reset(&m->own);
             bool own = count[r] <= OWN_WORDS_MAX &&
-                       schedule_tell_barred(s, m->indexes[i], r, &m->own);
+                       schedule_tell_barred(s, m->args.indexes[i], r, &m->own);
             wire_failures_add(&f, &m->args.names[i],
                               own ? str_text(&m->own)
                                   : str_text(&m->text) + from[r],
@@ -121,14 +111,14 @@ static int32_t plan_node(struct app *app, const struct snapshot *snapshot,
 static bool is_to_plan(const struct schedule *s, const struct scratch *m)
 {
     return demand_is_planned(s->demand) && s->quota.kind == QUOTA_OK &&
-           !job_is_placed(s, m->indexes, m->args.n);
+           !job_is_placed(s, m->args.indexes, m->args.n);
 }
 
 /* Where a node stands in the request, or n. */
 static size_t find_position(const struct scratch *m, int32_t node)
 {
     size_t i = 0;
-    while (i < m->args.n && (node < 0 || m->indexes[i] != node))
+    while (i < m->args.n && (node < 0 || m->args.indexes[i] != node))
         i++;
     return i;
 }
@@ -141,7 +131,7 @@ static void filter_planned(struct app *app, struct scratch *m,
     struct schedule s;
     struct plan_refusal refusal = {0};
     const struct demand *pod = &m->args.demand;
-    int32_t node = plan_node(app, snapshot, pod, m->indexes, m->args.n,
+    int32_t node = plan_node(app, snapshot, pod, m->args.indexes, m->args.n,
                              &refusal);
     size_t at = find_position(m, node);
     if (at < m->args.n) {
@@ -159,7 +149,9 @@ static int read_args(struct app *app, struct scratch *m,
                      const struct snapshot *snapshot, struct jtext body,
                      struct error *err)
 {
-    int r = wire_read_args(body.data, body.size, &app->demand, &m->args, err);
+    int r = wire_read_args(body.data, body.size, &app->demand, snapshot->roster,
+                           &m->args, err);
+    scratch_fit(m, m->args.n);
     if (r < 0 || m->args.demand.role == ROLE_NONE)
         return r;
     return pod_source_ask(&app->source, join_claims, snapshot, &m->args.pod,
@@ -181,13 +173,12 @@ static int filter_with(struct app *app, struct scratch *m,
         pass_all(m, out);
         return 0;
     }
-    find_candidates(m, snapshot);
     schedule_init(&s, snapshot, &m->args.demand);
     if (is_to_plan(&s, m)) {
         filter_planned(app, m, snapshot, out);
         return 0;
     }
-    size_t n = schedule_best(&s, m->indexes, m->args.n,
+    size_t n = schedule_best(&s, m->args.indexes, m->args.n,
                              (size_t)app->max_candidates, m->best, &fitting);
     if (fitting > 0)
         wire_write_fitting(&m->args, m->best, n, out);
@@ -216,7 +207,7 @@ static int32_t prioritized(struct app *app, const struct scratch *m,
 {
     const struct demand *pod = &m->args.demand;
     struct plan_refusal ignored;
-    int32_t node = plan_node(app, snapshot, pod, m->indexes, m->args.n,
+    int32_t node = plan_node(app, snapshot, pod, m->args.indexes, m->args.n,
                              &ignored);
     return node != NODE_NONE ? node
                              : plan_node(app, snapshot, pod, NULL, 0, &ignored);
@@ -234,14 +225,13 @@ static int prioritize_with(struct app *app, struct scratch *m,
         wire_write_priorities(NULL, NULL, 0, out);
         return 0;
     }
-    find_candidates(m, snapshot);
     schedule_init(&s, snapshot, &m->args.demand);
     size_t at = m->args.n;
     if (is_to_plan(&s, m))
         at = find_position(m, prioritized(app, m, snapshot));
     for (size_t i = 0; i < m->args.n; i++)
         m->costs[i] = at < m->args.n ? (i == at ? 1 : COST_NO_FIT)
-                                     : schedule_cost(&s, m->indexes[i]);
+                                     : schedule_cost(&s, m->args.indexes[i]);
     score_ranks(m->costs, m->args.n, m->scores);
     wire_write_priorities(m->args.names, m->scores, m->args.n, out);
     return 0;
@@ -278,7 +268,7 @@ static void tell_answer(struct app *app, const struct scratch *m,
         &(struct pod_answer){
             .pod = &m->args.demand,
             .snapshot = snapshot,
-            .nodes = m->indexes,
+            .nodes = m->args.indexes,
             .n = m->args.n,
             .refusal = m->refusal.size ? str_text(&m->refusal) : NULL,
             .broken = broken->code ? broken->text : NULL,
@@ -303,7 +293,7 @@ static int answer(struct httpd_request *rq, struct app *app,
         pending_demands_refuse(app->demands, &m->args.demand, err.text);
     else if (r == 0 && verb->decides && demand_is_planned(&m->args.demand))
         pending_demands_put_planned(app->demands, &m->args.demand, snapshot,
-                                    m->indexes, m->args.n);
+                                    m->args.indexes, m->args.n);
     else if (r == 0)
         pending_demands_put(app->demands, &m->args.demand);
     else

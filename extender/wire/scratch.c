@@ -23,7 +23,6 @@ static void scratch_destroy(struct scratch *s)
 {
     wire_args_fini(&s->args);
     wire_preemption_fini(&s->preemption);
-    free(s->indexes);
     free(s->best);
     free(s->costs);
     free(s->scores);
@@ -78,7 +77,6 @@ void scratch_fit(struct scratch *s, size_t n)
     size_t cap = s->cap ? s->cap : 1024;
     while (cap < n)
         cap *= 2;
-    s->indexes = xrealloc(s->indexes, cap, sizeof *s->indexes);
     s->best = xrealloc(s->best, cap, sizeof *s->best);
     s->costs = xrealloc(s->costs, cap, sizeof *s->costs);
     s->scores = xrealloc(s->scores, cap, sizeof *s->scores);

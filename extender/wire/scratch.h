@@ -12,8 +12,7 @@
 struct scratch {
     struct wire_args args;
     struct wire_preemption preemption;
-    int32_t *indexes; /* of the candidates, in the order of the request */
-    uint32_t *best;   /* positions */
+    uint32_t *best; /* positions */
     uint32_t *costs;
     uint8_t *scores;
     size_t cap; /* of the four above */

@@ -38,15 +38,26 @@ static int read_pod(struct jscan *s, const struct demand_config *config,
     return 0;
 }
 
-static int read_names(struct jscan *s, struct wire_args *a, struct error *err)
+static void grow_names(struct wire_args *a, size_t n)
 {
+    if (n < a->names_cap)
+        return;
+    a->names = xgrow(a->names, n, &a->names_cap, sizeof *a->names);
+    a->indexes = xrealloc(a->indexes, a->names_cap, sizeof *a->indexes);
+}
+
+static int read_names(struct jscan *s, const struct roster *roster,
+                      struct wire_args *a, struct error *err)
+{
+    struct roster_walk walk;
     size_t n = 0, room, got;
     if (!jscan_array(s))
         return wrong(s, err);
+    roster_walk_init(&walk, roster);
     do {
-        a->names = xgrow(a->names, n, &a->names_cap, sizeof *a->names);
+        grow_names(a, n);
         room = a->names_cap - n;
-        got = jscan_strings(s, a->names + n, room);
+        got = roster_read(&walk, s, a->names + n, a->indexes + n, room);
         n += got;
         if (n > WIRE_NODES_MAX)
             return error_set(err, EINVAL,
@@ -108,8 +119,7 @@ static int read_items(struct jscan *s, struct wire_args *a, struct error *err)
                              WIRE_NODES_MAX);
         if (n == a->nodes_cap)
             a->nodes = xgrow(a->nodes, n, &a->nodes_cap, sizeof *a->nodes);
-        if (n == a->names_cap)
-            a->names = xgrow(a->names, n, &a->names_cap, sizeof *a->names);
+        grow_names(a, n);
         if (!jscan_raw(s, &a->nodes[n]))
             return wrong(s, err);
         int r = node_name(&a->nodes[n], n, &a->names[n], err);
@@ -121,7 +131,8 @@ static int read_items(struct jscan *s, struct wire_args *a, struct error *err)
     return s->fault ? wrong(s, err) : 0;
 }
 
-static int read_nodes(struct jscan *s, struct wire_args *a, struct error *err)
+static int read_nodes(struct jscan *s, const struct roster *roster,
+                      struct wire_args *a, struct error *err)
 {
     struct jtext key;
     bool seen = false;
@@ -141,12 +152,14 @@ static int read_nodes(struct jscan *s, struct wire_args *a, struct error *err)
             return r;
     }
     a->full_nodes = true;
+    roster_find_many(roster, a->names, a->n, a->indexes);
     return s->fault ? wrong(s, err) : 0;
 }
 
 int wire_read_args(const char *body, size_t size,
                    const struct demand_config *config,
-                   struct wire_args *ret_args, struct error *err)
+                   const struct roster *roster, struct wire_args *ret_args,
+                   struct error *err)
 {
     struct wire_args *a = ret_args;
     struct jscan s;
@@ -177,7 +190,7 @@ int wire_read_args(const char *body, size_t size,
                 return error_set(err, EINVAL,
                                  "Nodes: NodeNames was given, too");
             has_list = true;
-            r = read_nodes(&s, a, err);
+            r = read_nodes(&s, roster, a, err);
         } else if (jtext_is_nocase(&key, "NodeNames")) {
             if (has_names)
                 return twice(&s, "NodeNames", err);
@@ -188,7 +201,7 @@ int wire_read_args(const char *body, size_t size,
                 return error_set(err, EINVAL,
                                  "NodeNames: Nodes was given, too");
             has_list = true;
-            r = read_names(&s, a, err);
+            r = read_names(&s, roster, a, err);
         } else if (!jscan_skip(&s)) {
             return wrong(&s, err);
         }
@@ -207,6 +220,7 @@ int wire_read_args(const char *body, size_t size,
 void wire_args_fini(struct wire_args *a)
 {
     free(a->names);
+    free(a->indexes);
     free(a->nodes);
     memset(a, 0, sizeof *a);
 }

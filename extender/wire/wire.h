@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "extender/state/roster.h"
 #include "lib/base/error.h"
 #include "lib/base/jscan.h"
 #include "lib/base/str.h"
@@ -30,6 +31,7 @@ struct wire_args {
     bool has_pod;
     bool full_nodes;     /* Nodes was given, not NodeNames */
     struct jtext *names; /* as they stand in the request, escapes included */
+    int32_t *indexes;    /* where the roster has them, or ROSTER_NONE */
     struct jtext *nodes; /* full_nodes: the bytes of each Node object */
     size_t n, names_cap, nodes_cap;
 };
@@ -40,7 +42,8 @@ void wire_args_fini(struct wire_args *a);
  * the lists are read, too). */
 int wire_read_args(const char *body, size_t size,
                    const struct demand_config *config,
-                   struct wire_args *ret_args, struct error *err);
+                   const struct roster *roster, struct wire_args *ret_args,
+                   struct error *err);
 
 /* ExtenderBindingArgs. */
 struct wire_binding {

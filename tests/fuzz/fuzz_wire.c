@@ -25,15 +25,30 @@ static void check_json(const struct str *out)
          strstr(err.text, "nested too deep"));
 }
 
+/* Every name as if it was looked up by itself. */
+static void check_indexes(const struct wire_args *a,
+                          const struct roster *roster)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        cleanup_free char *name = xmalloc(a->names[i].size + 1);
+        size_t size = jtext_decode(&a->names[i], name);
+        need(a->indexes[i] == roster_find(roster, name, size));
+    }
+}
+
 static void try_args(const char *body, size_t size,
                      const struct demand_config *config)
 {
+    static const char *const names[] = {"host-1", "n1",     "n2",
+                                        "node-1", "node-2", "node-3"};
+    struct roster *roster = roster_create(names, ARRAY_LEN(names));
     struct wire_args a = {0};
     struct error err = {0};
     cleanup_str struct str out = STR_INIT(STR_MAX_DEFAULT);
-    int r = wire_read_args(body, size, config, &a, &err);
+    int r = wire_read_args(body, size, config, roster, &a, &err);
     need(r == 0 || (err.text[0] && (r == -EINVAL || r == -EDOM)));
     if (r == 0) {
+        check_indexes(&a, roster);
         cleanup_free uint32_t *all = xcalloc(a.n, sizeof *all);
         cleanup_free uint8_t *scores = xcalloc(a.n, 1);
         for (size_t i = 0; i < a.n; i++) {
@@ -48,6 +63,7 @@ static void try_args(const char *body, size_t size,
         check_json(&out);
     }
     wire_args_fini(&a);
+    roster_unref(roster);
 }
 
 static void try_preemption(const char *body, size_t size,

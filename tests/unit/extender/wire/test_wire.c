@@ -14,7 +14,11 @@ static int read_args(const char *text, struct wire_args *a, struct error *err)
 {
     struct demand_config config;
     demand_config_default(&config);
-    return wire_read_args(text, strlen(text), &config, a, err);
+    static const char *const names[] = {"n1", "n3"};
+    struct roster *roster = roster_create(names, ARRAY_LEN(names));
+    int r = wire_read_args(text, strlen(text), &config, roster, a, err);
+    roster_unref(roster);
+    return r;
 }
 
 Test(wire, names_are_borrowed_in_order)
@@ -27,6 +31,8 @@ Test(wire, names_are_borrowed_in_order)
     cr_assert_eq(a.n, 2);
     cr_assert(jtext_is(&a.names[0], "n2"));
     cr_assert(a.names[0].data > text && a.names[0].data < text + strlen(text));
+    cr_assert_eq(a.indexes[0], ROSTER_NONE);
+    cr_assert_eq(a.indexes[1], 0);
     cr_assert_not(a.full_nodes);
     cr_assert_eq(a.demand.role, ROLE_HOST);
     wire_args_fini(&a);
