@@ -34,6 +34,11 @@ struct wire_args {
     int32_t *indexes;    /* where the roster has them, or ROSTER_NONE */
     struct jtext *nodes; /* full_nodes: the bytes of each Node object */
     size_t n, names_cap, nodes_cap;
+
+    /* the pod that was read last, and what it asks: by one config only */
+    char *known_pod;
+    size_t known_size;
+    struct demand known_demand;
 };
 void wire_args_fini(struct wire_args *a);
 

@@ -38,6 +38,46 @@ Test(wire, names_are_borrowed_in_order)
     wire_args_fini(&a);
 }
 
+/* The pod that was read last is not read again; one that only begins like it
+ * is. */
+Test(wire, a_pod_is_what_it_says_whatever_was_read_before)
+{
+    static const struct {
+        const char *pod;
+        int result;
+        enum pod_role role;
+    } turns[] = {
+        {POD, 0, ROLE_HOST},
+        {POD, 0, ROLE_HOST},
+        {"{\"metadata\":{\"name\":\"p\",\"namespace\":\"d\","
+         "\"uid\":\"v\"}}",
+         0, ROLE_NONE},
+        {"{\"metadata\":{\"name\":\"p\",\"namespace\":\"d\","
+         "\"uid\":\"v\"}},\"more\":0",
+         0, ROLE_NONE},
+        {POD "x", -EINVAL, ROLE_NONE},
+        {" " POD, 0, ROLE_HOST},
+        {POD ",\"Pod\":" POD, -EINVAL, ROLE_NONE},
+        {"{}}", -EINVAL, ROLE_NONE},
+        {POD, 0, ROLE_HOST},
+    };
+    struct wire_args a = {0};
+    for (size_t i = 0; i < ARRAY_LEN(turns); i++) {
+        struct error err = {0};
+        cleanup_free char *text = xasprintf("{\"Pod\":%s,\"NodeNames\":[]}",
+                                            turns[i].pod);
+        cr_assert_eq(read_args(text, &a, &err), turns[i].result, "%zu: %s", i,
+                     err.text);
+        if (turns[i].result)
+            continue;
+        cr_assert_eq(a.demand.role, turns[i].role, "%zu", i);
+        cr_assert_str_eq(a.demand.uid, i == 2 || i == 3 ? "v" : "u");
+        const char *pod = strstr(text, turns[i].pod);
+        cr_assert(a.pod.data >= pod && a.pod.data[0] != 'n');
+    }
+    wire_args_fini(&a);
+}
+
 Test(wire, keys_are_read_in_any_case_and_order)
 {
     struct wire_args a = {0};
