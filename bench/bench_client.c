@@ -5,7 +5,8 @@
  * the report says which client was used.
  *
  *   bench_client [-pod F] [-names F] [-n N] [-rounds N] [-batch N]
- *                [-warmup N] [-form json|tsv] [-raw 0|1] [-workers N] NAME=URL…
+ *                [-warmup N] [-form json|tsv] [-raw 0|1] [-workers N] [-pids P,P…]
+ *                NAME=URL…
  *
  * Names come as kube-scheduler's parallel filters leave them: from an index
  * that moves on with each pod, -workers of them (1 by default) hand on chunks
@@ -15,8 +16,11 @@
  *
  * As tsv a line per target: its name, names, iterations, survivors, unknown
  * names, connections, requests, then p50 and p99 of filter, of prioritize and
- * of both together, in microseconds. */
+ * of both together, in microseconds; with -pids, of the targets in their order,
+ * the processor time of both together, in the tenth of the rounds that others
+ * on the machine disturbed least. */
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -41,7 +45,9 @@ struct target {
     int fd;
     char path[PATH_MAX_BYTES];
     double *filter, *prioritize, *sum; /* microseconds */
-    size_t n, n_left, n_survivors;
+    double *cpu;                       /* of both, a mean for each round */
+    unsigned pid;                      /* 0: not known */
+    size_t n, n_cpu, n_left, n_survivors;
     unsigned requests;
     unsigned unknown; /* names in an answer that were not asked about */
     struct str answer;
@@ -61,7 +67,7 @@ struct prepared {
 };
 
 struct options {
-    const char *pod_file, *names_file, *form;
+    const char *pod_file, *names_file, *form, *pids;
     size_t n, rounds, batch, warmup, raw, workers;
 };
 
@@ -281,20 +287,29 @@ static void check(struct target *t, char *const *list, size_t n)
     }
 }
 
-/* Chunks of the list are handed on by `workers` at once, as by
- * k8s.io/client-go/util/workqueue.ParallelizeUntil. */
+/* A worker of k8s.io/client-go/util/workqueue.ParallelizeUntil. */
+struct worker {
+    size_t at, end; /* of its chunk */
+};
+
+/* They run as the machine lets them: the next name is of any of them. */
 static void list_names(const struct options *o, size_t turn, char **list)
 {
-    size_t chunk = 1, n = 0, chunks;
+    unsigned seed = (unsigned)turn + 1;
+    cleanup_free struct worker *workers = xcalloc(o->workers, sizeof *workers);
+    size_t chunk = 1, given = 0;
     while (chunk * chunk < o->n)
         chunk++;
-    chunks = (o->n + chunk - 1) / chunk;
-    for (size_t first = 0; first < chunks; first += o->workers)
-        for (size_t i = 0; i < chunk; i++)
-            for (size_t c = first; c < chunks && c < first + o->workers; c++)
-                if (c * chunk + i < o->n)
-                    list[n++] =
-                        names[(turn * NAMES_STEP + c * chunk + i) % n_names];
+    for (size_t n = 0; n < o->n;) {
+        struct worker *w = &workers[(size_t)rand_r(&seed) % o->workers];
+        if (w->at == w->end && given < o->n) {
+            w->at = given;
+            given = given + chunk < o->n ? given + chunk : o->n;
+            w->end = given;
+        }
+        if (w->at < w->end)
+            list[n++] = names[(turn * NAMES_STEP + w->at++) % n_names];
+    }
 }
 
 static void forget_left(struct target *t)
@@ -375,20 +390,21 @@ static void report(struct target *t, const struct options *o)
         "\"requests\":%u,"
         "\"filter_p50_us\":%.3f,\"filter_p99_us\":%.3f,"
         "\"prioritize_p50_us\":%.3f,\"prioritize_p99_us\":%.3f,"
-        "\"sum_p50_us\":%.3f,\"sum_p99_us\":%.3f}";
+        "\"sum_p50_us\":%.3f,\"sum_p99_us\":%.3f,\"cpu_us\":%.3f}";
     static const char tsv[] = "%s\t%zu\t%zu\t%zu\t%u\t1\t%u\t%.3f\t%.3f\t"
-                              "%.3f\t%.3f\t%.3f\t%.3f\n";
+                              "%.3f\t%.3f\t%.3f\t%.3f\t%.3f\n";
     double f50 = quantile(t->filter, t->n, .5);
     double f99 = quantile(t->filter, t->n, .99);
     double p50 = quantile(t->prioritize, t->n, .5);
     double p99 = quantile(t->prioritize, t->n, .99);
+    double cpu = quantile(t->cpu, t->n_cpu, .1);
     double s50 = quantile(t->sum, t->n, .5), s99 = quantile(t->sum, t->n, .99);
     if (is_tsv(o))
         printf(tsv, t->name, o->n, t->n, t->n_survivors, t->unknown,
-               t->requests, f50, f99, p50, p99, s50, s99);
+               t->requests, f50, f99, p50, p99, s50, s99, cpu);
     else
         printf(json, t->name, o->n, t->n, t->n_survivors, t->unknown,
-               t->requests, f50, f99, p50, p99, s50, s99);
+               t->requests, f50, f99, p50, p99, s50, s99, cpu);
 }
 
 static int parse(struct options *o, int argc, char **argv)
@@ -413,12 +429,46 @@ static int parse(struct options *o, int argc, char **argv)
             o->raw = number;
         else if (strcmp(argv[i], "-workers") == 0)
             o->workers = number;
+        else if (strcmp(argv[i], "-pids") == 0)
+            o->pids = value;
         else if (strcmp(argv[i], "-form") == 0)
             o->form = value;
         else
             die(argv[i]);
     }
     return i;
+}
+
+/* Of all threads of a process, in nanoseconds. */
+static unsigned long long cpu_ns(unsigned pid)
+{
+    unsigned long long sum = 0, one;
+    cleanup_free char *path = xasprintf("/proc/%u/task", pid);
+    DIR *tasks = opendir(path);
+    if (!tasks)
+        die(path);
+    for (struct dirent *d; (d = readdir(tasks));) {
+        cleanup_free char *stat = xasprintf("%s/%s/schedstat", path, d->d_name);
+        cleanup_file FILE *f = d->d_name[0] == '.' ? NULL : fopen(stat, "re");
+        if (f && fscanf(f, "%llu", &one) == 1)
+            sum += one;
+    }
+    (void)closedir(tasks);
+    return sum;
+}
+
+static void measure_round(struct target *t, const struct options *o,
+                          size_t turn, const struct prepared *all, int target)
+{
+    unsigned long long before = t->pid ? cpu_ns(t->pid) : 0;
+    for (size_t k = turn; k < turn + o->batch; k++)
+        if (o->raw)
+            once_raw(t, &all[k % o->warmup], target);
+        else
+            once(t, o, k);
+    if (t->pid)
+        t->cpu[t->n_cpu++] = (double)(cpu_ns(t->pid) - before) / 1e3 /
+                             (double)o->batch;
 }
 
 static void measure(struct target *targets, int n, const struct options *o)
@@ -433,16 +483,20 @@ static void measure(struct target *targets, int n, const struct options *o)
     size_t turn = o->warmup;
     for (size_t round = 0; round < o->rounds; round++, turn += o->batch)
         for (int i = 0; i < n; i++)
-            for (size_t k = 0; k < o->batch; k++)
-                if (o->raw)
-                    once_raw(&targets[i], &all[(turn + k) % o->warmup], i);
-                else
-                    once(&targets[i], o, turn + k);
+            measure_round(&targets[i], o, turn, all, i);
     for (size_t k = 0; k < o->warmup; k++) {
         str_fini(&all[k].filter.body);
         for (int i = 0; i < n; i++)
             str_fini(&all[k].prioritize[i].body);
     }
+}
+
+/* The n-th of "P,P…"; 0: there are not so many. */
+static unsigned pid_of(const char *pids, int n)
+{
+    for (; pids && n > 0; n--)
+        pids = strchr(pids, ',') ? strchr(pids, ',') + 1 : NULL;
+    return pids ? (unsigned)strtoul(pids, NULL, 10) : 0;
 }
 
 int main(int argc, char **argv)
@@ -465,6 +519,8 @@ int main(int argc, char **argv)
         t->filter = xcalloc(o.rounds * o.batch, sizeof *t->filter);
         t->prioritize = xcalloc(o.rounds * o.batch, sizeof *t->prioritize);
         t->sum = xcalloc(o.rounds * o.batch, sizeof *t->sum);
+        t->cpu = xcalloc(o.rounds, sizeof *t->cpu);
+        t->pid = pid_of(o.pids, i);
     }
     measure(targets, n, &o);
     bool tsv = is_tsv(&o);

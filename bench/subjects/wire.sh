@@ -44,25 +44,23 @@ measure() { # NAMES
 
 # The extender's own processor time beside the floor's, by a client of prepared
 # bytes; appends NAMES, WORKERS, and microseconds of each for a filter and a
-# prioritize to raw.tsv.
+# prioritize to raw.tsv.  All on one processor: to wake another one costs either
+# server as much as its work, or nothing, as the machine pleases.
 measure_raw() { # NAMES WORKERS
     local t
-    local -A before cost
     for t in biga canned; do
-        cpu_us "${target_pid[$t]}"
-        before[$t]=$us
+        taskset -acp 0 "${target_pid[$t]}" >/dev/null
     done
-    "$bin/bench_client" -raw 1 -workers "$2" -names "$work/names" -n "$1" \
-        -rounds $((rounds[$1] * 4)) -batch "$batch" -form tsv \
-        biga="${target_url[biga]}" canned="${target_url[canned]}" \
-        >"$work/raw.$1"
+    taskset -c 0 "$bin/bench_client" -raw 1 -workers "$2" \
+        -names "$work/names" -n "$1" -rounds $((rounds[$1] * 4)) \
+        -batch "$batch" -form tsv \
+        -pids "${target_pid[biga]},${target_pid[canned]}" \
+        biga="${target_url[biga]}" canned="${target_url[canned]}" |
+        awk -v FS='\t' -v OFS='\t' -v w="$2" '{ cpu[$1] = $14; n = $2 }
+            END { print n, w, cpu["biga"], cpu["canned"] }' >>"$work/raw.tsv"
     for t in biga canned; do
-        cpu_us "${target_pid[$t]}"
-        cost[$t]=$(awk -v FS='\t' -v us=$((us - before[$t])) -v t="$t" \
-            '$1 == t { printf "%.1f", us / $7 * 2 }' "$work/raw.$1")
+        taskset -acp "0-$(($(nproc) - 1))" "${target_pid[$t]}" >/dev/null
     done
-    printf '%s\t%s\t%s\t%s\n' "$1" "$2" "${cost[biga]}" "${cost[canned]}" \
-        >>"$work/raw.tsv"
 }
 
 say "Publishing $nodes hosts with 8 cards each …"
