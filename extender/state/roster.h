@@ -32,15 +32,11 @@ int32_t roster_find(const struct roster *r, const char *name, size_t size);
 void roster_find_many(const struct roster *r, const struct jtext *names,
                       size_t n, int32_t *ret_indexes);
 
-/* Names come nearly in the order that they have here, or in several such
- * streams at once: kube-scheduler's workers hand on nodes chunk by chunk.  What
- * each stream had last, and which of them came after which. */
-enum { ROSTER_STREAMS = 16 };
+/* Names come in the order that they have here for long stretches: a list of
+ * kube-scheduler's begins anywhere in it.  What comes next. */
 struct roster_walk {
     const struct roster *roster;
-    uint32_t next[ROSTER_STREAMS];
-    uint8_t after[ROSTER_STREAMS];
-    uint8_t last, spare;
+    uint32_t next;
 };
 void roster_walk_init(struct roster_walk *w, const struct roster *r);
 /* jscan_strings() that finds the names, too. */

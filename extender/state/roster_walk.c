@@ -17,52 +17,19 @@ static const char *roster_probe_escaped(const struct roster *r,
     return roster_probe(r, hash_bytes(decoded, size), decoded, size);
 }
 
-/* --- streams ------------------------------------------------------------- */
-
 void roster_walk_init(struct roster_walk *w, const struct roster *r)
 {
-    memset(w, 0, sizeof *w);
-    w->roster = r;
-    for (size_t i = 0; i < ROSTER_STREAMS; i++)
-        w->next[i] = r->text_size;
-}
-
-/* The record of the name that comes next, if all goes on as it was; NULL:
- * nobody knows. */
-static inline const char *walk_expect(const struct roster_walk *w)
-{
-    uint32_t next = w->next[w->after[w->last]];
-    return next < w->roster->text_size ? w->roster->text + next : NULL;
-}
-
-static inline void walk_advance(struct roster_walk *w, const char *record)
-{
-    w->last = w->after[w->last];
-    w->next[w->last] += record_size(record);
-}
-
-/* The name came, expected or not. */
-static void walk_note(struct roster_walk *w, const char *record)
-{
-    uint32_t at = (uint32_t)(record - w->roster->text);
-    uint8_t stream = 0;
-    while (stream < ROSTER_STREAMS && w->next[stream] != at)
-        stream++;
-    if (stream == ROSTER_STREAMS) {
-        stream = w->spare++ % ROSTER_STREAMS;
-        w->next[stream] = at;
-    }
-    w->after[w->last] = stream;
-    walk_advance(w, record);
+    *w = (struct roster_walk){r, 0};
 }
 
 /* In three passes, so that the misses of one name's slot and text overlap
- * with those of the others. */
+ * with those of the others.  The walk goes on behind the last that is found. */
 static void find_batch(struct roster_walk *w, const struct jtext *names,
                        size_t n, int32_t *ret_indexes)
 {
     const struct roster *r = w->roster;
     uint64_t hashes[BATCH];
+    const char *last = NULL;
     for (size_t i = 0; i < n; i++) {
         hashes[i] = hash_bytes(names[i].data, names[i].size);
         __builtin_prefetch(&r->slots[hashes[i] & r->mask]);
@@ -77,9 +44,10 @@ static void find_batch(struct roster_walk *w, const struct jtext *names,
                                  : roster_probe(r, hashes[i], names[i].data,
                                                 names[i].size);
         ret_indexes[i] = record_index(record);
-        if (record)
-            walk_note(w, record);
+        last = record ? record : last;
     }
+    if (last)
+        w->next = (uint32_t)(last - r->text) + record_size(last);
 }
 
 /* --- names that are there, and names that are read ------------------------- */
@@ -90,11 +58,11 @@ void roster_find_many(const struct roster *r, const struct jtext *names,
     struct roster_walk w;
     roster_walk_init(&w, r);
     for (size_t i = 0; i < n;) {
-        const char *record = walk_expect(&w);
-        if (record && !names[i].escaped &&
+        const char *record = r->text + w.next;
+        if (w.next < r->text_size && !names[i].escaped &&
             record_is(record, names[i].data, names[i].size)) {
             ret_indexes[i++] = record_index(record);
-            walk_advance(&w, record);
+            w.next += record_size(record);
             continue;
         }
         size_t batch = n - i < BATCH ? n - i : BATCH;
@@ -103,7 +71,7 @@ void roster_find_many(const struct roster *r, const struct jtext *names,
     }
 }
 
-enum { BLOCK = 16 };
+enum { BLOCK = 16, WINDOW = RECORD_NAME_AT + NAME_MAX_BYTES + BLOCK };
 
 /* memcmp(a, b, size) == 0, where a block may be read behind both. */
 static inline bool same_blocks(const char *a, const char *b, size_t size)
@@ -128,35 +96,30 @@ static inline bool same_blocks(const char *a, const char *b, size_t size)
 }
 
 /* With the cursor behind a string: as long as `,"NAME"` follows with the name
- * that is expected, it is read by comparing. */
-static size_t read_expected(struct roster_walk *walk, struct jscan *s,
+ * that comes next in the roster, it is read by comparing.  Not near the end of
+ * either text: a window of both may be looked at. */
+static size_t read_expected(struct roster_walk *w, struct jscan *s,
                             struct jtext *ret_names, int32_t *ret_indexes,
                             size_t max)
 {
-    struct roster_walk w = *walk; /* so that it does not change with a text */
-    const char *p = s->p, *const text = w.roster->text;
-    const uint32_t text_size = w.roster->text_size;
+    const struct roster *r = w->roster;
+    if (!r->plain || r->text_size < WINDOW)
+        return 0;
+    const char *p = s->p, *record = r->text + w->next;
+    const char *const last = r->text + r->text_size - WINDOW;
     size_t n = 0;
-    while (n < max) {
-        const uint8_t stream = w.after[w.last];
-        const uint32_t next = w.next[stream];
-        if (text_size - next < RECORD_NAME_AT)
-            break;
-        const char *record = text + next;
+    while (n < max && record <= last && s->end - p >= WINDOW) {
         const size_t size = (unsigned char)record[RECORD_SIZE_AT];
-        if (text_size - next < RECORD_NAME_AT + size + BLOCK ||
-            (size_t)(s->end - p) < size + 3 + BLOCK || p[0] != ',' ||
-            p[1] != '"' || p[size + 2] != '"' ||
+        if (p[0] != ',' || p[1] != '"' || p[size + 2] != '"' ||
             !same_blocks(record + RECORD_NAME_AT, p + 2, size))
             break;
         ret_names[n] = (struct jtext){p + 2, size, false};
         ret_indexes[n++] = record_index(record);
+        record += RECORD_NAME_AT + size;
         p += size + 3;
-        w.next[stream] = next + RECORD_NAME_AT + (uint32_t)size;
-        w.last = stream;
     }
     s->p = p;
-    *walk = w;
+    w->next = (uint32_t)(record - r->text);
     return n;
 }
 
@@ -165,7 +128,7 @@ size_t roster_read(struct roster_walk *w, struct jscan *s,
 {
     size_t n = 0, batch, got;
     do {
-        if (n > 0 && w->roster->plain)
+        if (n > 0)
             n += read_expected(w, s, ret_names + n, ret_indexes + n, max - n);
         batch = max - n < BATCH ? max - n : BATCH;
         got = jscan_strings(s, ret_names + n, batch);

@@ -25,6 +25,9 @@ static void check_json(const struct str *out)
          strstr(err.text, "nested too deep"));
 }
 
+#define NODES(name) \
+    name "1", name "2", name "3", name "4", name "5", name "6", name "7"
+
 /* Every name as if it was looked up by itself. */
 static void check_indexes(const struct wire_args *a,
                           const struct roster *roster)
@@ -39,8 +42,14 @@ static void check_indexes(const struct wire_args *a,
 static void try_args(const char *body, size_t size,
                      const struct demand_config *config)
 {
-    static const char *const names[] = {"host-1", "n1",     "n2",
-                                        "node-1", "node-2", "node-3"};
+    static const char *const names[] = {
+        NODES("a"),
+        NODES("host-"),
+        NODES("m"),
+        NODES("n"),
+        NODES("node-"),
+        NODES("o"),
+        NODES("zone-z-rack-1-node-of-a-long-name-")};
     struct roster *roster = roster_create(names, ARRAY_LEN(names));
     struct wire_args a = {0};
     struct error err = {0};
