@@ -90,7 +90,11 @@ static void mount_routes(struct server *s, bool in_cluster)
 }
 
 enum {
-    FILES_OWN = 64, /* descriptors for all else: database, epoll, logs */
+    /* one is enough for kube-scheduler's own pace; others let a bind, or
+     * another scheduler's filter, past one that plans a job */
+    SCHEDULER_THREADS = 4,
+    FILES_SPARE = (SCHEDULER_THREADS - 1) * HTTPD_SPARE, /* of its threads */
+    FILES_OWN = 64 + FILES_SPARE, /* for all else: database, epoll, logs */
     CONNECTIONS_MIN = 8,
     STREAMS_MAX = 1024, /* of a listener: those of pods, and those who watch */
 };
@@ -177,7 +181,7 @@ static int start_listeners(struct server *s, const struct server_config *config,
             .routes = kinds[i].routes,
             .n_routes = kinds[i].n_routes,
             .ctx = &s->app,
-            .threads = 1,
+            .threads = i == SERVER_SCHEDULER ? SCHEDULER_THREADS : 1,
             .connections_max = connections,
             .streams_max = fit_streams(connections),
             .repeats = "command", /* to execute, a word each */
