@@ -3,17 +3,19 @@
  * pod when its class is known (each look at all nodes), the first time for a
  * new class, and to find a node by its name.  The floor is what no decision
  * can beat: one look into a plain table per node, and the least of them.
+ * Then the same where no two of the nodes are alike ("apart"), beside adding
+ * up the numbers of their states, and pods of several classes in turn.
  *
  *   bench_decide
  *
- * Prints lines: what, N, nanoseconds per node. */
+ * Prints lines: what, N, nanoseconds of processor time per node. */
 #include <stdbool.h>
+#include <time.h>
 
 #include "extender/judge/schedule.h"
 #include "extender/state/draft.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/mem.h"
-#include "lib/io/clock.h"
 #include "tests/lib/sim/benchhost.h"
 #include "tests/lib/sim/simfleet.h"
 
@@ -21,6 +23,8 @@ enum {
     BEST = 16,
     LOAD_ROUNDS = 3,
     NAME_SIZE = 16,
+    TAKEN_MIB = 16384, /* that services take of a card, at most */
+    CLASSES_MAX = 1000,
     MEASURE_NS = 300000000, /* at least this long for each figure */
     REPEATS_MIN = 5,
 };
@@ -51,11 +55,11 @@ static struct demand host_demand(uint8_t cards)
 }
 
 /* A pod of the load: a host pod with its cards, or a service. */
-static struct demand load_demand(size_t number)
+static struct demand load_demand(size_t number, bool service)
 {
     uint64_t r = random_next();
     struct demand d = host_demand((uint8_t)(r % 2 + 1));
-    if (r >> 8 & 1) {
+    if (r >> 8 & 1 || service) {
         d.role = ROLE_SERVICE;
         d.gpus = 0;
         d.has_card_need = true;
@@ -91,11 +95,42 @@ static struct snapshot *load(struct snapshot *s, size_t *number)
         struct choice choice;
         if (random_next() % 2)
             continue;
-        struct demand d = load_demand((*number)++);
+        struct demand d = load_demand((*number)++, false);
         schedule_init(&schedule, s, &d);
         if (schedule_choose(&schedule, (int32_t)i, &choice) == REASON_NONE)
             draft_allocate(draft,
                            schedule_allocation(&schedule, (int32_t)i, &choice));
+    }
+    struct snapshot *next = draft_commit(draft);
+    snapshot_unref(s);
+    return next;
+}
+
+/* A service on each node, which takes of a card what nobody else takes.  They
+ * come to the nodes in any order, some at a time, so that the numbers of states
+ * are in no order either. */
+static struct snapshot *tell_apart(struct snapshot *s, size_t *number)
+{
+    enum { COMMITS = 64 };
+    size_t n = s->n_nodes;
+    struct draft *draft = draft_create(s);
+    for (size_t i = 0; i < n; i++) {
+        int32_t node = (int32_t)(i * 7919 % n); /* a prime that n has not */
+        struct schedule schedule;
+        struct choice choice;
+        struct demand d = load_demand((*number)++, true);
+        d.cards = 1;
+        d.card_memory_mib = (uint32_t)(1 + i % TAKEN_MIB);
+        d.card_cores = (uint32_t)(i / TAKEN_MIB);
+        schedule_init(&schedule, s, &d);
+        if (schedule_choose(&schedule, node, &choice) == REASON_NONE)
+            draft_allocate(draft,
+                           schedule_allocation(&schedule, node, &choice));
+        if ((i + 1) % (n / COMMITS) == 0) {
+            struct snapshot *next = draft_commit(draft);
+            snapshot_unref(s);
+            draft = draft_create(s = next);
+        }
     }
     struct snapshot *next = draft_commit(draft);
     snapshot_unref(s);
@@ -116,18 +151,34 @@ struct asking {
     int32_t *found;
     uint32_t *table;  /* cost by state */
     uint32_t *states; /* of each node */
+    char *texts;      /* of the names */
     uint8_t cards;
+    uint32_t classes, class; /* how many there are, which is next */
 };
 
-static void ask_best(struct asking *a)
+static void ask_for(struct asking *a, const struct demand *d)
 {
     uint32_t best[BEST];
     size_t fitting;
-    struct demand d = host_demand(a->cards);
     struct schedule s;
-    schedule_init(&s, a->snapshot, &d);
+    schedule_init(&s, a->snapshot, d);
     if (!schedule_best(&s, a->candidates, a->n, BEST, best, &fitting))
         abort(); /* a fleet without room measures nothing */
+}
+
+static void ask_best(struct asking *a)
+{
+    struct demand d = host_demand(a->cards);
+    ask_for(a, &d);
+}
+
+static void ask_class(struct asking *a)
+{
+    struct demand d = host_demand(a->cards);
+    d.has_card_need = true;
+    d.card_cores = 1;
+    d.card_memory_mib = 1 + a->class ++ % a->classes;
+    ask_for(a, &d);
 }
 
 /* The cost of each node straight from an array, by its state. */
@@ -140,6 +191,17 @@ static void ask_floor(struct asking *a)
         least = cost < least ? cost : least;
     }
     result = least;
+    (void)result;
+}
+
+/* The number of each node's state, and nothing made of it. */
+static void ask_states(struct asking *a)
+{
+    static volatile uint64_t result;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < a->n; i++)
+        sum += snapshot_state(a->snapshot, (size_t)a->candidates[i]);
+    result = sum;
     (void)result;
 }
 
@@ -165,24 +227,57 @@ static void ask_names(struct asking *a)
         abort();
 }
 
-/* The median of many goes, per node. */
+static int64_t cpu_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* The median of many goes, per node; of small clusters several are one go,
+ * since reading that clock takes its time. */
 static void measure(const char *what, struct asking *a,
                     void (*ask)(struct asking *))
 {
-    enum { REPEATS_MAX = 20000 };
+    enum { REPEATS_MAX = 20000, NODES_PER_GO = 100000 };
+    size_t n = 0, asks = 1 + NODES_PER_GO / a->n;
     int64_t *times = xcalloc(REPEATS_MAX, sizeof *times);
-    int64_t begin = clock_ns(), now = begin;
-    size_t n = 0;
+    int64_t begin = cpu_ns(), now = begin;
     while (n < REPEATS_MAX && (n < REPEATS_MIN || now - begin < MEASURE_NS)) {
         int64_t start = now;
-        ask(a);
-        now = clock_ns();
+        for (size_t i = 0; i < asks; i++)
+            ask(a);
+        now = cpu_ns();
         times[n++] = now - start;
     }
     qsort(times, n, sizeof *times, compare);
-    printf("%s\t%zu\t%.3f\n", what, a->n, (double)times[n / 2] / (double)a->n);
+    printf("%s\t%zu\t%.3f\n", what, a->n,
+           (double)times[n / 2] / (double)(a->n * asks));
     fflush(stdout);
     free(times);
+}
+
+static void measure_first(const char *what, struct asking *a)
+{
+    int64_t start = cpu_ns();
+    ask_best(a);
+    printf("%s\t%zu\t%.3f\n", what, a->n,
+           (double)(cpu_ns() - start) / (double)a->n);
+}
+
+/* All classes in turn, some times: the mean of a look. */
+static void measure_turns(const char *what, struct asking *a)
+{
+    int64_t begin = cpu_ns(), now = begin;
+    size_t looks = 0;
+    while (looks < REPEATS_MIN * a->classes || now - begin < MEASURE_NS) {
+        for (uint32_t k = 0; k < a->classes; k++)
+            ask_class(a);
+        looks += a->classes;
+        now = cpu_ns();
+    }
+    printf("%s\t%zu\t%.3f\n", what, a->n,
+           (double)(now - begin) / (double)looks / (double)a->n);
 }
 
 static void shuffle(struct asking *a)
@@ -195,42 +290,92 @@ static void shuffle(struct asking *a)
     }
 }
 
-static void bench(size_t n)
+static struct asking asking_create(size_t n, struct snapshot *snapshot)
 {
-    size_t number = 0;
-    struct asking a = {.n = n, .cards = 1, .snapshot = publish(n)};
-    for (int i = 0; i < LOAD_ROUNDS; i++)
-        a.snapshot = load(a.snapshot, &number);
+    struct asking a = {.n = n, .cards = 1, .snapshot = snapshot};
     a.candidates = xcalloc(n, sizeof *a.candidates);
     a.found = xcalloc(n, sizeof *a.found);
     a.names = xcalloc(n, sizeof *a.names);
-    char *texts = xcalloc(n, NAME_SIZE);
+    a.texts = xcalloc(n, NAME_SIZE);
     for (size_t i = 0; i < n; i++) {
-        char *text = texts + i * NAME_SIZE;
+        char *text = a.texts + i * NAME_SIZE;
         int size = snprintf(text, NAME_SIZE, "node-%06zu", i);
         a.candidates[i] = (int32_t)i;
         a.names[i] = (struct jtext){text, (size_t)size, false};
     }
-    fprintf(stderr, "  %zu nodes: %zu pods, %u states\n", n,
-            alloc_index_size(a.snapshot->allocations),
-            state_intern_count(a.snapshot->states));
-    int64_t start = clock_ns();
-    ask_best(&a);
-    printf("decide-first\t%zu\t%.3f\n", n,
-           (double)(clock_ns() - start) / (double)n);
+    return a;
+}
+
+static void asking_fini(struct asking *a)
+{
+    free(a->texts);
+    free(a->table);
+    free(a->states);
+    free(a->names);
+    free(a->found);
+    free(a->candidates);
+    snapshot_unref(a->snapshot);
+}
+
+static void print_states(const struct asking *a, const char *what)
+{
+    fprintf(stderr, "  %zu nodes%s: %zu pods, %u states\n", a->n, what,
+            alloc_index_size(a->snapshot->allocations),
+            state_intern_count(a->snapshot->states));
+}
+
+static struct snapshot *make_fleet(size_t n, size_t *number)
+{
+    struct snapshot *s = publish(n);
+    for (int i = 0; i < LOAD_ROUNDS; i++)
+        s = load(s, number);
+    return s;
+}
+
+static void bench(size_t n)
+{
+    size_t number = 0;
+    struct asking a = asking_create(n, make_fleet(n, &number));
+    print_states(&a, "");
+    measure_first("decide-first", &a);
     measure("decide", &a, ask_best);
     fill_floor(&a);
     measure("decide-floor", &a, ask_floor);
     measure("find", &a, ask_names);
     shuffle(&a);
     measure("find-shuffled", &a, ask_names);
-    free(texts);
-    free(a.table);
-    free(a.states);
-    free(a.names);
-    free(a.found);
-    free(a.candidates);
-    snapshot_unref(a.snapshot);
+    asking_fini(&a);
+}
+
+static void bench_apart(size_t n)
+{
+    size_t number = 0;
+    struct snapshot *s = tell_apart(make_fleet(n, &number), &number);
+    struct asking a = asking_create(n, s);
+    print_states(&a, ", each as no other");
+    measure_first("apart-first", &a);
+    measure("apart", &a, ask_best);
+    fill_floor(&a);
+    measure("apart-floor", &a, ask_floor);
+    measure("apart-states", &a, ask_states);
+    asking_fini(&a);
+}
+
+/* Pods of so many classes by turns. */
+static void bench_classes(size_t n)
+{
+    static const uint32_t classes[] = {1, 256, 300, CLASSES_MAX};
+    size_t number = 0;
+    struct asking a = asking_create(n, make_fleet(n, &number));
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        char what[32];
+        (void)snprintf(what, sizeof what, "classes-%u", classes[i]);
+        a.classes = classes[i];
+        for (uint32_t k = 0; k < classes[i]; k++)
+            ask_class(&a);
+        measure_turns(what, &a);
+    }
+    asking_fini(&a);
 }
 
 int main(void)
@@ -238,5 +383,7 @@ int main(void)
     bench(1000);
     bench(10000);
     bench(100000);
+    bench_apart(100000);
+    bench_classes(5000);
     return 0;
 }
