@@ -544,11 +544,17 @@ static size_t offer_by_costs(const struct schedule *s,
             continue;
         uint32_t id =
             pages[index / SNAPSHOT_PAGE]->state[index % SNAPSHOT_PAGE];
-        uint32_t cost = costs_get(costs, id);
+        uint32_t cost = costs_peek(costs, id);
         fitting += cost != COST_NO_FIT;
         uint64_t key = rank_key(cost, candidates[i]);
-        if (__builtin_expect(key < best->worst, 0))
-            best_offer(best, key, i);
+        if (__builtin_expect(key >= best->worst, 1))
+            continue;
+        if (cost == 0) { /* not known: below all that are */
+            cost = costs_compute(costs, id);
+            fitting -= cost == COST_NO_FIT;
+            key = rank_key(cost, candidates[i]);
+        }
+        best_offer(best, key, i);
     }
     return fitting;
 }

@@ -36,6 +36,9 @@ struct state_intern {
     _Atomic(struct costs *) classes[CLASSES_SLOTS];
 };
 
+/* Of costs that are not known, in all classes; never written. */
+static _Atomic uint32_t unknown[COSTS_CHUNK];
+
 struct state_intern *state_intern_create(void)
 {
     struct state_intern *s = xcalloc(1, sizeof *s);
@@ -52,8 +55,12 @@ DEFINE_REF(state_intern_ref, struct state_intern)
 
 static void costs_destroy(struct costs *c)
 {
-    for (size_t i = 0; c && i < COSTS_CHUNKS_MAX; i++)
-        free((void *)atomic_load_explicit(&c->chunks[i], memory_order_relaxed));
+    for (size_t i = 0; c && i < COSTS_CHUNKS_MAX; i++) {
+        _Atomic uint32_t *chunk = atomic_load_explicit(&c->chunks[i],
+                                                       memory_order_relaxed);
+        if (chunk != unknown)
+            free((void *)chunk);
+    }
     free(c);
 }
 
@@ -238,23 +245,32 @@ static struct costs *class_find(struct state_intern *s,
     }
 }
 
+static struct costs *costs_create(struct state_intern *s,
+                                  const struct demand *demand, uint64_t hash)
+{
+    struct costs *c = xmalloc(sizeof *c);
+    for (size_t i = 0; i < COSTS_CHUNKS_MAX; i++)
+        atomic_init(&c->chunks[i], unknown);
+    c->states = s;
+    c->demand = *demand;
+    c->hash = hash;
+    atomic_fetch_add(&s->n_classes, 1);
+    return c;
+}
+
 struct costs *state_intern_costs(struct state_intern *s,
                                  const struct demand *demand)
 {
     size_t slot = 0;
     uint64_t hash = demand_class_hash(demand);
     struct costs *c = class_find(s, demand, hash, &slot);
-    if (c || atomic_load(&s->n_classes) >= CLASSES_MAX)
+    if (c || state_intern_full(s))
         return c;
 
     hold_lock(&s->lock);
     c = class_find(s, demand, hash, &slot);
-    if (!c && atomic_load(&s->n_classes) < CLASSES_MAX) {
-        c = xcalloc(1, sizeof *c);
-        c->states = s;
-        c->demand = *demand;
-        c->hash = hash;
-        atomic_fetch_add(&s->n_classes, 1);
+    if (!c && !state_intern_full(s)) {
+        c = costs_create(s, demand, hash);
         atomic_store_explicit(&s->classes[slot], c, memory_order_release);
     }
     return c;
@@ -264,7 +280,7 @@ static _Atomic uint32_t *costs_chunk(struct costs *c, uint32_t id)
 {
     _Atomic(_Atomic uint32_t *) *at = &c->chunks[id / COSTS_CHUNK];
     _Atomic uint32_t *chunk = atomic_load_explicit(at, memory_order_acquire);
-    if (chunk)
+    if (chunk != unknown)
         return chunk;
     _Atomic uint32_t *fresh = xcalloc(COSTS_CHUNK, sizeof *fresh);
     if (atomic_compare_exchange_strong_explicit(

@@ -52,18 +52,22 @@ struct costs *state_intern_costs(struct state_intern *s,
 uint32_t costs_compute(struct costs *c, uint32_t id);
 enum { COSTS_CHUNK = 4096, COSTS_CHUNKS_MAX = 1024 };
 struct costs {
-    _Atomic(_Atomic uint32_t *) chunks[COSTS_CHUNKS_MAX]; /* 0: not known */
+    /* 0: not known; where nothing is yet, one of zeros that all share */
+    _Atomic(_Atomic uint32_t *) chunks[COSTS_CHUNKS_MAX];
     struct state_intern *states;
     struct demand demand;
     uint64_t hash;
 };
-static inline uint32_t costs_get(struct costs *c, uint32_t id)
+/* The same if it is known, else 0. */
+static inline uint32_t costs_peek(struct costs *c, uint32_t id)
 {
     _Atomic uint32_t *chunk = atomic_load_explicit(&c->chunks[id / COSTS_CHUNK],
                                                    memory_order_acquire);
-    uint32_t cost = chunk ? atomic_load_explicit(&chunk[id % COSTS_CHUNK],
-                                                 memory_order_relaxed)
-                          : 0;
+    return atomic_load_explicit(&chunk[id % COSTS_CHUNK], memory_order_relaxed);
+}
+static inline uint32_t costs_get(struct costs *c, uint32_t id)
+{
+    uint32_t cost = costs_peek(c, id);
     return cost ? cost : costs_compute(c, id);
 }
 
