@@ -10,8 +10,10 @@
 #include "lib/base/refs.h"
 
 enum {
-    CLASSES_MAX = 256,   /* remembered demand classes */
-    CLASSES_SLOTS = 512, /* of their hash table */
+    CLASSES_MAX = 4096,     /* remembered demand classes */
+    CLASSES_FEW = 256,      /* there is always memory for these, and for */
+    COSTS_SPARE = 64 << 20, /* more while all take less than this */
+    CLASSES_SLOTS = 8192,   /* of their hash table */
     STATES_MAX = COSTS_CHUNK * COSTS_CHUNKS_MAX,
     STATES_SPARE = 65536,    /* dead states that are tolerated */
     SHAPES_SPARE = 16 << 20, /* bytes of dead shapes that are tolerated */
@@ -33,6 +35,7 @@ struct state_intern {
     atomic_size_t shape_bytes;
     atomic_size_t live_bytes; /* of shapes, when it was last known */
     atomic_uint n_classes;
+    atomic_size_t costs_bytes; /* of all classes */
     _Atomic(struct costs *) classes[CLASSES_SLOTS];
 };
 
@@ -222,7 +225,9 @@ void state_intern_all_live(struct state_intern *s)
 
 bool state_intern_full(const struct state_intern *s)
 {
-    return atomic_load(&s->n_classes) >= CLASSES_MAX;
+    unsigned n = atomic_load(&s->n_classes);
+    return n >= CLASSES_MAX ||
+           (n >= CLASSES_FEW && atomic_load(&s->costs_bytes) >= COSTS_SPARE);
 }
 
 /* --- costs ------------------------------------------------------------- */
@@ -255,6 +260,7 @@ static struct costs *costs_create(struct state_intern *s,
     c->demand = *demand;
     c->hash = hash;
     atomic_fetch_add(&s->n_classes, 1);
+    atomic_fetch_add(&s->costs_bytes, sizeof *c);
     return c;
 }
 
@@ -284,8 +290,10 @@ static _Atomic uint32_t *costs_chunk(struct costs *c, uint32_t id)
         return chunk;
     _Atomic uint32_t *fresh = xcalloc(COSTS_CHUNK, sizeof *fresh);
     if (atomic_compare_exchange_strong_explicit(
-            at, &chunk, fresh, memory_order_acq_rel, memory_order_acquire))
+            at, &chunk, fresh, memory_order_acq_rel, memory_order_acquire)) {
+        atomic_fetch_add(&c->states->costs_bytes, COSTS_CHUNK * sizeof *fresh);
         return fresh;
+    }
     free((void *)fresh);
     return chunk;
 }

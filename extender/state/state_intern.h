@@ -39,7 +39,8 @@ bool state_intern_outgrown(const struct state_intern *s, size_t live);
 size_t state_intern_shape_bytes(const struct state_intern *s);
 /* All shapes that are here now are of live nodes. */
 void state_intern_all_live(struct state_intern *s);
-/* There is no room for another demand class. */
+/* There is no room for another demand class: either for none at all, or the
+ * costs of more than a few take too much memory. */
 bool state_intern_full(const struct state_intern *s);
 
 /* The costs of one demand class over all states.  Any thread.  Owned by

@@ -369,18 +369,38 @@ Test(states, remember_what_decide_says)
     snapshot_unref(s);
 }
 
+/* How many of so many classes are remembered, with what they cost on node 0. */
+static unsigned remember(struct snapshot *s, uint32_t classes, bool costs)
+{
+    struct demand d = sim_pod("p", ROLE_HOST, "", 0);
+    unsigned n = 0;
+    for (uint32_t i = 1; i <= classes; i++) {
+        d = sim_need(d, i, 1);
+        struct costs *c = state_intern_costs(s->states, &d);
+        n += c != NULL;
+        if (c && costs)
+            (void)costs_get(c, snapshot_state(s, 0));
+    }
+    return n;
+}
+
+Test(states, have_room_for_more_classes_as_long_as_they_take_little_memory)
+{
+    struct snapshot *s = fleet(1);
+    unsigned n = remember(s, 5000, true);
+    cr_expect_gt(n, 1000);
+    cr_expect_lt(n, 4096);
+    cr_expect(state_intern_full(s->states));
+    cr_expect_eq(remember(s, 5000, false), n, "what is there stays");
+    snapshot_unref(s);
+}
+
 Test(states, have_room_for_so_many_classes_and_no_more)
 {
     struct snapshot *s = fleet(1);
-    struct demand d = sim_pod("p", ROLE_HOST, "", 0);
-    unsigned n = 0;
-    for (uint32_t i = 1; i <= 1000; i++) {
-        d = sim_need(d, i, 1);
-        n += state_intern_costs(s->states, &d) != NULL;
-    }
-    cr_expect_eq(n, 256);
+    cr_expect_eq(remember(s, 5000, false), 4096);
     cr_expect(state_intern_full(s->states));
-    d = sim_need(d, 1, 1);
+    struct demand d = sim_need(sim_pod("p", ROLE_HOST, "", 0), 1, 1);
     cr_expect(state_intern_costs(s->states, &d), "what is there stays");
 
     uint64_t number = s->number, news = s->news;
@@ -391,7 +411,7 @@ Test(states, have_room_for_so_many_classes_and_no_more)
     cr_expect_not(state_intern_full(s->states));
     cr_expect_eq(s->number, number + 1);
     cr_expect_eq(s->news, news);
-    d = sim_need(d, 1000, 1);
+    d = sim_need(d, 5000, 1);
     cr_expect(state_intern_costs(s->states, &d));
     snapshot_unref(s);
 }
