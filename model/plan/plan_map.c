@@ -1,6 +1,7 @@
 /* The nodes by leaf, and what each holds. */
 #include <string.h>
 
+#include "model/decide/bits.h"
 #include "model/plan/plan_private.h"
 
 enum { MAP_STEPS = 60000 }; /* for the ladders of all states */
@@ -99,19 +100,25 @@ uint32_t plan_map_bound(const struct plan_map *m, uint32_t node)
     return limited(m, node, m->ladders[m->classes.class_of[node]].bound);
 }
 
+/* Of the `n` that its devices hold, those that its host holds beside the pinned
+ * pair. */
+static uint32_t left_of(const struct plan_map *m, uint32_t node, uint32_t n)
+{
+    n = limited(m, node, n);
+    return n - ((int32_t)node == m->pin && n > 0);
+}
+
 uint32_t plan_map_room(const struct plan_map *m, uint32_t node)
 {
-    uint32_t room = plan_map_whole(m, node);
-    return room - ((int32_t)node == m->pin && room > 0);
+    uint32_t class = m->classes.class_of[node];
+    return class == UINT32_MAX ? 0 : left_of(m, node, m->ladders[class].room);
 }
 
 uint32_t plan_map_aligned(const struct plan_map *m, uint32_t node)
 {
-    if (m->classes.class_of[node] == UINT32_MAX)
-        return 0;
-    uint32_t aligned = limited(m, node,
-                               m->ladders[m->classes.class_of[node]].aligned);
-    return aligned - ((int32_t)node == m->pin && aligned > 0);
+    uint32_t class = m->classes.class_of[node];
+    return class == UINT32_MAX ? 0
+                               : left_of(m, node, m->ladders[class].aligned);
 }
 
 /* --- leaves ------------------------------------------------------------- */
@@ -137,31 +144,57 @@ static void map_anchors(struct plan_map *m)
             m->leaves[m->anchor[r]].anchors++;
 }
 
-static void map_leaves(struct plan_map *m)
+static uint32_t count_idle(const struct node_state *state)
 {
-    size_t n = m->cluster->n_nodes;
-    uint32_t at = 0;
-    m->nodes = xcalloc(n + 1, sizeof *m->nodes);
-    for (size_t i = 0; i < n; i++) {
+    return count_bits(state->usable & ~(unsigned)state->occupied);
+}
+
+/* What every node of a class has, close together. */
+struct summary {
+    uint32_t room, aligned, idle;
+};
+
+static struct summary *sum_classes(const struct plan_map *m)
+{
+    struct summary *sums = xcalloc(m->classes.n + 1u, sizeof *sums);
+    for (uint32_t k = 0; k < m->classes.n; k++)
+        sums[k] = (struct summary){m->ladders[k].room, m->ladders[k].aligned,
+                                   count_idle(m->classes.states[k])};
+    return sums;
+}
+
+static void count_leaves(struct plan_map *m)
+{
+    cleanup_free struct summary *sums = sum_classes(m);
+    for (uint32_t i = 0; i < m->cluster->n_nodes; i++) {
         const struct node_state *state = m->cluster->states[i];
         struct plan_leaf *leaf = &m->leaves[plan_node_slot(m->cluster, i)];
-        if (state)
-            leaf->idle += (unsigned)__builtin_popcount(
-                state->usable & ~(unsigned)state->occupied);
-        leaf->n += m->classes.class_of[i] != UINT32_MAX;
+        uint32_t class = m->classes.class_of[i];
+        if (class == UINT32_MAX) {
+            leaf->idle += state ? count_idle(state) : 0;
+            continue;
+        }
+        leaf->n++;
+        leaf->idle += sums[class].idle;
+        leaf->room += left_of(m, i, sums[class].room);
+        leaf->aligned += left_of(m, i, sums[class].aligned);
     }
+}
+
+static void map_leaves(struct plan_map *m)
+{
+    uint32_t at = 0;
+    m->nodes = xmalloc((m->cluster->n_nodes + 1) * sizeof *m->nodes);
+    count_leaves(m);
     for (size_t s = 0; s < m->n_slots; s++) {
         m->leaves[s].first = at;
         at += m->leaves[s].n;
         m->leaves[s].n = 0;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        if (m->classes.class_of[i] == UINT32_MAX)
-            continue;
+    for (uint32_t i = 0; i < m->cluster->n_nodes; i++) {
         struct plan_leaf *leaf = &m->leaves[plan_node_slot(m->cluster, i)];
-        m->nodes[leaf->first + leaf->n++] = i;
-        leaf->room += plan_map_room(m, i);
-        leaf->aligned += plan_map_aligned(m, i);
+        if (m->classes.class_of[i] != UINT32_MAX)
+            m->nodes[leaf->first + leaf->n++] = i;
     }
 }
 
