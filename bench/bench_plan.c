@@ -147,9 +147,13 @@ struct task {
 
 static void run_plan(struct task *t)
 {
-    struct plan_cluster cluster = {t->fleet->fabric, t->fleet->n,
-                                   t->fleet->states, t->fleet->leaves,
-                                   t->rooms ? t->fleet->rooms : NULL};
+    struct plan_cluster cluster = {
+        .fabric = t->fleet->fabric,
+        .n_nodes = t->fleet->n,
+        .states = t->fleet->states,
+        .leaves = t->fleet->leaves,
+        .rooms = t->rooms ? t->fleet->rooms : NULL,
+    };
     struct plan_job job = {.size = t->size,
                            .shapes = &t->demand,
                            .n_shapes = 1,

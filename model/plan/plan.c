@@ -140,11 +140,12 @@ static uint8_t tier_of(const struct tally *t, const struct plan_place *places)
 void plan_score(const struct plan_cluster *cluster, const struct plan_job *job,
                 const struct plan_place *places, struct plan_score *ret_score)
 {
+    const struct plan_cluster known = plan_known(cluster);
     struct plan_score score = {0};
     cleanup_free uint16_t *cards = xcalloc(cluster->n_nodes + 1, sizeof *cards);
-    cleanup_free uint8_t *used = xcalloc(plan_n_slots(cluster, job) + 1, 1);
+    cleanup_free uint8_t *used = xcalloc(plan_n_slots(&known, job) + 1, 1);
     cleanup_free uint32_t *slots = xcalloc(job->size, sizeof *slots);
-    struct tally t = {.cluster = cluster,
+    struct tally t = {.cluster = &known,
                       .job = job,
                       .cards = cards,
                       .used = used,
@@ -154,7 +155,7 @@ void plan_score(const struct plan_cluster *cluster, const struct plan_job *job,
     score.wider = job->prefer_within >= 0 && score.tier > job->prefer_within;
     for (size_t i = 0; i < cluster->n_nodes; i++) {
         const struct node_state *state = cluster->states[i];
-        if (!state || !used[plan_node_slot(cluster, i)])
+        if (!state || !used[plan_node_slot(&known, i)])
             continue;
         unsigned idle = state->usable & ~(unsigned)state->occupied;
         score.idle_left += (unsigned)__builtin_popcount(idle & ~cards[i]);

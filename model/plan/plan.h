@@ -59,6 +59,9 @@ struct plan_cluster {
     const struct node_state *const *states;
     const int32_t *leaves;         /* domain of tier 0, or FABRIC_NONE */
     const struct host_room *rooms; /* of each node; NULL: not known */
+    /* not the caller's, plan_make() and plan_score() see to them: */
+    size_t n_domains; /* of the fabric */
+    size_t n_apart;   /* no node from this one on is of unknown place */
 };
 
 /* A pair that has its place already (bound, or held by a lease). */

@@ -221,7 +221,7 @@ static void try_tiers(struct many *m, struct plan *best, bool *found)
     for (unsigned tier = 0; tier < fabric_n_tiers(fabric); tier++) {
         if (within >= 0 && tier > (unsigned)within)
             return;
-        for (size_t d = 0; d < fabric_n_domains(fabric); d++)
+        for (size_t d = 0; d < m->cluster->n_domains; d++)
             if (fabric_domain(fabric, (int32_t)d)->tier == tier &&
                 (m->steps || tier == (unsigned)within ||
                  tier + 1 == fabric_n_tiers(fabric)))

@@ -39,8 +39,7 @@ static void one_init(struct one *o, const struct plan_cluster *cluster,
     memset(o, 0, sizeof *o);
     o->steps = FILL_STEPS;
     plan_map_init(&o->map, cluster, job);
-    size_t n_domains = fabric_n_domains(cluster->fabric);
-    o->sums = xcalloc(n_domains + 1, sizeof *o->sums);
+    o->sums = xcalloc(o->map.cluster->n_domains + 1, sizeof *o->sums);
     o->active = xcalloc(o->map.n_slots + 1, sizeof *o->active);
     o->offers = xcalloc(o->map.n_slots + 1, sizeof *o->offers);
     o->picked = xcalloc(o->map.n_slots + 1, sizeof *o->picked);
@@ -109,14 +108,13 @@ static uint64_t scope_unaligned(const struct one *o, const struct scope *scope)
 /* Walk over all scopes: domains, then nodes of unknown place, then all. */
 static bool next_scope(const struct one *o, size_t *at, struct scope *scope)
 {
-    const struct fabric *fabric = o->map.cluster->fabric;
-    size_t n = fabric_n_domains(fabric), i = (*at)++;
-    size_t nodes = n + o->map.cluster->n_nodes;
+    const struct plan_cluster *c = o->map.cluster;
+    size_t n = c->n_domains, nodes = n + c->n_apart, i = (*at)++;
     if (i > nodes)
         return false;
     *scope = (struct scope){FABRIC_APART, FABRIC_NONE, 0};
     if (i < n) {
-        scope->tier = fabric_domain(fabric, (int32_t)i)->tier;
+        scope->tier = fabric_domain(c->fabric, (int32_t)i)->tier;
         scope->domain = (int32_t)i;
     } else if (i < nodes) {
         scope->tier = 0;
@@ -306,8 +304,7 @@ static void pick_scope(struct one *o, uint64_t unaligned, unsigned tier)
         if (number == UINT32_MAX || (i > 0 && number == last))
             continue;
         last = number;
-        if (tier != FABRIC_APART &&
-            number < fabric_n_domains(o->map.cluster->fabric))
+        if (tier != FABRIC_APART && number < o->map.cluster->n_domains)
             scope.domain = (int32_t)number;
         if (!scope_fits(o, &scope) || scope_unaligned(o, &scope) != unaligned)
             continue;

@@ -100,12 +100,13 @@ static void explain(const struct plan_cluster *cluster,
 int plan_make(const struct plan_cluster *cluster, const struct plan_job *job,
               struct plan **ret_plan, struct plan_refusal *ret_refusal)
 {
+    const struct plan_cluster known = plan_known(cluster);
     cleanup_with(plan) struct plan *plan = plan_create(job->size);
-    if (!make(cluster, job, plan, ret_refusal)) {
-        explain(cluster, job, ret_refusal);
+    if (!make(&known, job, plan, ret_refusal)) {
+        explain(&known, job, ret_refusal);
         return -EBUSY;
     }
-    plan_score(cluster, job, plan->places, &plan->score);
+    plan_score(&known, job, plan->places, &plan->score);
     *ret_plan = steal(&plan);
     return 0;
 }

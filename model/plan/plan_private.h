@@ -17,36 +17,49 @@
 #include "model/plan/plan_map.h"
 
 /* --- leaves ------------------------------------------------------------------
- * A slot stands for a leaf: slots below fabric_n_domains() for the domains,
- * then one for each node (in use when its place is unknown), then one for
- * each fixed pair whose leaf and node are unknown. */
+ * A slot stands for a leaf: slots below n_domains for the domains, then one for
+ * each node up to the last of unknown place (in use when its own is unknown),
+ * then one for each fixed pair whose leaf and node are unknown. */
+static inline bool plan_is_leaf(const struct plan_cluster *c, int32_t leaf)
+{
+    return leaf >= 0 && (size_t)leaf < c->n_domains;
+}
+/* The same cluster, with what is not the caller's. */
+static inline struct plan_cluster plan_known(const struct plan_cluster *cluster)
+{
+    struct plan_cluster c = *cluster;
+    c.n_domains = fabric_n_domains(c.fabric);
+    c.n_apart = c.n_nodes;
+    while (c.n_apart > 0 && plan_is_leaf(&c, c.leaves[c.n_apart - 1]))
+        c.n_apart--;
+    return c;
+}
 static inline size_t plan_n_slots(const struct plan_cluster *c,
                                   const struct plan_job *j)
 {
-    return fabric_n_domains(c->fabric) + c->n_nodes + j->n_fixed;
+    return c->n_domains + c->n_apart + j->n_fixed;
 }
 static inline uint32_t plan_node_slot(const struct plan_cluster *c, size_t node)
 {
-    size_t n = fabric_n_domains(c->fabric);
     int32_t leaf = c->leaves[node];
-    return (uint32_t)(leaf >= 0 && (size_t)leaf < n ? (size_t)leaf : n + node);
+    return (uint32_t)(plan_is_leaf(c, leaf) ? (size_t)leaf
+                                            : c->n_domains + node);
 }
 static inline uint32_t plan_fixed_slot(const struct plan_cluster *c,
                                        const struct plan_job *j, size_t i)
 {
-    size_t n = fabric_n_domains(c->fabric);
     const struct plan_fixed *f = &j->fixed[i];
-    if (f->leaf >= 0 && (size_t)f->leaf < n)
+    if (plan_is_leaf(c, f->leaf))
         return (uint32_t)f->leaf;
     if (f->node >= 0 && (size_t)f->node < c->n_nodes)
         return plan_node_slot(c, (size_t)f->node);
-    return (uint32_t)(n + c->n_nodes + i);
+    return (uint32_t)(c->n_domains + c->n_apart + i);
 }
 /* The domain of tier 0 that a slot stands for, or FABRIC_NONE. */
 static inline int32_t plan_slot_leaf(const struct plan_cluster *c,
                                      uint32_t slot)
 {
-    return slot < fabric_n_domains(c->fabric) ? (int32_t)slot : FABRIC_NONE;
+    return slot < c->n_domains ? (int32_t)slot : FABRIC_NONE;
 }
 
 static inline const struct demand *plan_shape(const struct plan_job *j,

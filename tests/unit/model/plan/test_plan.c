@@ -253,8 +253,11 @@ static void fleet_init(struct publisher *f)
         f->states[i] = &f->own[i];
         f->leaves[i] = (int32_t)(i / 8);
     }
-    f->cluster = (struct plan_cluster){simfabric_create(HOSTS / 8, per, 3),
-                                       HOSTS, f->states, f->leaves, NULL};
+    f->cluster =
+        (struct plan_cluster){.fabric = simfabric_create(HOSTS / 8, per, 3),
+                              .n_nodes = HOSTS,
+                              .states = f->states,
+                              .leaves = f->leaves};
 }
 
 static void fleet_fini(struct publisher *f)

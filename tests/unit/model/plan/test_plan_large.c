@@ -246,7 +246,8 @@ static struct plan_score score_of(const uint16_t *taken, const int32_t *leaves,
                             .pair_cards = 1,
                             .align = RELATION_SYS,
                             .prefer_align = RELATION_SYS};
-    struct plan_cluster cluster = {fabric, n, pointers, leaves, NULL};
+    struct plan_cluster cluster = {
+        .fabric = fabric, .n_nodes = n, .states = pointers, .leaves = leaves};
     struct plan_job job = {.size = size,
                            .shapes = &demand,
                            .n_shapes = 1,

@@ -163,8 +163,10 @@ Test(plan_plafrim, crosses_the_fewest_leaves)
                        .cards = 1,
                        .align = RELATION_SYS,
                        .prefer_align = RELATION_SYS};
-    struct plan_cluster cluster = {site.fabric, site.n, site.states,
-                                   site.leaves, NULL};
+    struct plan_cluster cluster = {.fabric = site.fabric,
+                                   .n_nodes = site.n,
+                                   .states = site.states,
+                                   .leaves = site.leaves};
     unsigned planned = 0, refused = 0, several = 0;
     cr_log_info("BIGA_TEST_SEED=%llu", (unsigned long long)chance_init());
     for (unsigned round = 0; round < 60; round++) {

@@ -50,8 +50,10 @@ static struct cluster *cluster_create(void)
         c->pointers[i] = state;
         c->leaves[i] = (int32_t)(i / 32);
     }
-    c->plan = (struct plan_cluster){c->fabric, N_NODES, c->pointers, c->leaves,
-                                    NULL};
+    c->plan = (struct plan_cluster){.fabric = c->fabric,
+                                    .n_nodes = N_NODES,
+                                    .states = c->pointers,
+                                    .leaves = c->leaves};
     return c;
 }
 
