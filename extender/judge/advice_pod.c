@@ -71,6 +71,7 @@ static void find_spots(struct pod_search *p)
             seen[state] = true;
         add_spot(p, node, schedule_reason(p->s, node, &known));
     }
+    schedule_reasons_fini(&known);
 }
 
 /* --- the nearest nodes -------------------------------------------------- */
@@ -126,6 +127,7 @@ void advise_nearest(const struct schedule *s, struct advice *advice)
         far[at] = d;
         a->nearest[at] = (struct near_node){node, reason};
     }
+    schedule_reasons_fini(&known);
 }
 
 /* --- what could become free --------------------------------------------- */

@@ -438,13 +438,17 @@ enum reason schedule_reason(const struct schedule *s, int32_t index,
     if (s->follows >= 0 || s->former_index == index || s->own_share ||
         state == STATE_UNUSABLE || has_own_hold(s, index))
         return schedule_choose(s, index, &ignored);
-    size_t at = state % SCHEDULE_REASONS;
-    if (known->state[at] != state) {
-        known->reason[at] = (uint8_t)schedule_choose_without(s, index, NULL, 0,
-                                                             &ignored);
-        known->state[at] = state;
-    }
-    return final_reason(s, index, (enum reason)known->reason[at]);
+    if (!known->of)
+        known->of = xcalloc(state_intern_count(s->snapshot->states), 1);
+    if (!known->of[state])
+        known->of[state] =
+            (uint8_t)(1 + schedule_choose_without(s, index, NULL, 0, &ignored));
+    return final_reason(s, index, (enum reason)(known->of[state] - 1));
+}
+
+void schedule_reasons_fini(struct schedule_reasons *known)
+{
+    free(known->of);
 }
 
 uint32_t schedule_cost(const struct schedule *s, int32_t index)

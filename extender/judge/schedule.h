@@ -75,12 +75,11 @@ struct host_room schedule_room(const struct schedule *s, int32_t index);
 void schedule_view(const struct schedule *s, int32_t index,
                    struct node_state *ret_state, uint16_t *ret_must,
                    uint16_t *ret_within);
-/* A cache of reasons by state, for one schedule; initialize with zeros. */
-enum { SCHEDULE_REASONS = 1024 };
+/* The reasons by state, for one schedule; initialize with zeros. */
 struct schedule_reasons {
-    uint32_t state[SCHEDULE_REASONS];
-    uint8_t reason[SCHEDULE_REASONS];
+    uint8_t *of; /* one more than the reason; 0: not known */
 };
+void schedule_reasons_fini(struct schedule_reasons *known);
 /* The reason of schedule_choose() alone, for many nodes one by one. */
 enum reason schedule_reason(const struct schedule *s, int32_t index,
                             struct schedule_reasons *known);

@@ -18,6 +18,7 @@ static void count_reasons(struct why *why)
         if (r != REASON_NONE && why->count[r]++ == 0)
             why->example[r] = (int32_t)i;
     }
+    schedule_reasons_fini(&known);
 }
 
 static void judge_pod(struct why *why)

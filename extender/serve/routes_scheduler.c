@@ -67,6 +67,7 @@ static void refuse_all(struct app *app, struct scratch *m,
         schedule_brief(s, r, &m->text);
         size[r] = m->text.size - from[r];
     }
+    schedule_reasons_fini(&known);
     for (unsigned r = 0; r < REASON_COUNT; r++) {
         const char *word = reason_word(r);
         if (count[r])

@@ -404,6 +404,7 @@ Test(schedule, remembered_reasons_are_the_reasons)
                              "%s, %d cards, node %d", pods[p].name, cards,
                              node);
             }
+            schedule_reasons_fini(&known);
         }
     snapshot_unref(next);
     snapshot_unref(s);
