@@ -137,8 +137,10 @@ static bool is_own_hold(const struct schedule *s, const struct allocation *a)
 
 static bool has_own_hold(const struct schedule *s, int32_t index)
 {
+    if (!s->refusal)
+        return false;
     const struct node *node = snapshot_node(s->snapshot, (size_t)index);
-    for (size_t i = 0; i < node->n_allocations && s->refusal; i++)
+    for (size_t i = 0; node->n_held && i < node->n_allocations; i++)
         if (is_own_hold(s, node->allocations[i]))
             return true;
     return false;
@@ -317,6 +319,8 @@ static enum reason node_reason(const struct schedule *s, int32_t index)
         return reason_of(s->quota.kind);
     if (index < 0)
         return REASON_UNKNOWN_NODE;
+    if (snapshot_state(s->snapshot, (size_t)index) != STATE_UNUSABLE)
+        return REASON_NONE;
     switch (snapshot_node(s->snapshot, (size_t)index)->status) {
     case NODE_STALE:
         return REASON_STALE;
@@ -371,7 +375,7 @@ static enum reason leased_or(const struct schedule *s, int32_t index,
     const struct node *node = snapshot_node(s->snapshot, (size_t)index);
     cleanup_free const struct allocation **gone = NULL;
     size_t n = 0;
-    for (size_t i = 0; i < node->n_allocations; i++) {
+    for (size_t i = 0; node->n_held && i < node->n_allocations; i++) {
         const struct allocation *a = node->allocations[i];
         if (!a->held || is_own_hold(s, a) ||
             strcmp(a->pair_key, s->pair_key) == 0)

@@ -73,6 +73,7 @@ struct node *node_derive(const struct node *old)
     n->state = old->state;
     n->liveness = liveness_ref(old->liveness);
     n->n_allocations = old->n_allocations;
+    n->n_held = old->n_held;
     if (old->n_allocations)
         n->allocations = xmemdup(old->allocations,
                                  old->n_allocations * sizeof(void *));
@@ -116,6 +117,9 @@ void node_set_allocations(struct node *n, struct allocation **list,
     node_drop_allocations(n);
     n->allocations = list;
     n->n_allocations = n_list;
+    n->n_held = 0;
+    for (size_t i = 0; i < n_list; i++)
+        n->n_held += list[i]->held;
 }
 
 void node_set_claims(struct node *n, struct claim_list *claims)

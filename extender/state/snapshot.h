@@ -70,6 +70,7 @@ struct node {
     struct node_state state;   /* what is left, all allocations taken off */
     struct allocation **allocations; /* on this node, by pod key */
     size_t n_allocations;
+    size_t n_held;             /* of them: places that are only held */
     struct claim_list *claims; /* on this node; NULL: none */
     struct claim_rest *rests;  /* those of them that are foreign */
     size_t n_rests;
