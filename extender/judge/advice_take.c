@@ -125,7 +125,9 @@ static void others_init(struct others *o, const struct job_search *j, bool held)
     o->slots = xcalloc(o->n_slots, sizeof *o->slots);
     for (size_t i = 0; i < s->n_nodes; i++) {
         const struct node *node = snapshot_node(s, i);
-        for (size_t k = 0; is_candidate(j, i) && k < node->n_allocations; k++) {
+        size_t n = held ? node->n_held : node->n_allocations - node->n_held;
+        for (size_t k = 0; n && is_candidate(j, i) && k < node->n_allocations;
+             k++) {
             const struct allocation *a = node->allocations[k];
             if (a->held == held && a->demand.job[0] &&
                 a->demand.role != ROLE_SERVICE && !advice_is_of_job(a, j->job))
@@ -207,6 +209,8 @@ static void try_others(struct job_search *j, enum change_kind kind)
     struct change change = {.kind = kind, .node = NODE_NONE};
     bool found = false;
     struct others o;
+    if (j->steps < j->steps_per_plan)
+        return; /* none could be tried */
     others_init(&o, j, kind == CHANGE_LEASE);
     cleanup_free bool *tried = xcalloc(o.n + 1, sizeof *tried);
     for (unsigned i = 0; i < JOBS_MAX && !found; i++) {
