@@ -49,6 +49,8 @@ uint32_t host_room_holds(const struct host_room *room,
 void host_room_take(struct host_room *room, const struct demand *pair);
 void host_room_give(struct host_room *room, const struct demand *pair);
 
+struct plan_base;
+
 /* What there is.  Everything is borrowed. */
 struct plan_cluster {
     const struct fabric *fabric; /* NULL: nothing is known */
@@ -59,6 +61,8 @@ struct plan_cluster {
     const struct node_state *const *states;
     const int32_t *leaves;         /* domain of tier 0, or FABRIC_NONE */
     const struct host_room *rooms; /* of each node; NULL: not known */
+    const struct plan_base *base;  /* of just this and the job's candidates;
+                                    * NULL: it is found out for each plan */
     /* not the caller's, plan_make() and plan_score() see to them: */
     size_t n_domains; /* of the fabric */
     size_t n_apart;   /* no node from this one on is of unknown place */
@@ -149,6 +153,12 @@ struct plan_refusal {
                            * FABRIC_APART: only without `within`; meaningful
                            * for PLAN_LACK_TIER */
 };
+
+/* What does not depend on what a job asks: for whoever tries several jobs on
+ * the same nodes.  Owned by the caller. */
+struct plan_base *plan_base_create(const struct plan_cluster *cluster,
+                                   const uint64_t *candidates);
+void plan_base_destroy(struct plan_base *base); /* NULL allowed */
 
 /* 0 and a plan that the caller owns; or -EBUSY and the refusal.  Jobs of
  * more than DEMAND_SIZE_MAX pairs are the caller's error. */

@@ -85,7 +85,7 @@ static uint32_t find_class(struct tables *t, const struct node_state *state,
 
 void plan_classes_init(struct plan_classes *k,
                        const struct plan_cluster *cluster,
-                       const struct plan_job *job)
+                       const uint64_t *candidates)
 {
     size_t n = cluster->n_nodes;
     struct tables t = {.states_cap = 0};
@@ -95,7 +95,7 @@ void plan_classes_init(struct plan_classes *k,
     k->states = NULL;
     k->class_of = xmalloc((n + 1) * sizeof *k->class_of);
     for (size_t i = 0; i < n; i++)
-        k->class_of[i] = plan_node_ok(cluster, job, i)
+        k->class_of[i] = plan_node_ok(cluster, candidates, i)
                              ? find_class(&t, cluster->states[i], k)
                              : UINT32_MAX;
     free(t.addresses.list);

@@ -59,7 +59,7 @@ static void count_holds(struct many *m)
     const struct plan_cluster *c = m->cluster;
     for (size_t i = 0; i < c->n_nodes; i++)
         for (size_t s = 0; s < m->job->n_shapes; s++)
-            if (m->asked[s] && plan_node_ok(c, m->job, i))
+            if (m->asked[s] && plan_node_ok(c, m->job->candidates, i))
                 m->holds[plan_node_slot(c, i)] += node_bound(m, i, s);
 }
 
@@ -86,7 +86,7 @@ static bool enter_scope(struct many *m, unsigned tier, int32_t domain)
     cleanup_free struct entry *list = xcalloc(c->n_nodes + 1, sizeof *list);
     m->n = 0;
     for (uint32_t i = 0; i < c->n_nodes; i++) {
-        if (!plan_node_ok(c, job, i) ||
+        if (!plan_node_ok(c, job->candidates, i) ||
             (tier != FABRIC_APART &&
              fabric_up(c->fabric, c->leaves[i], tier) != domain))
             continue;
@@ -240,7 +240,7 @@ static uint32_t room_anywhere(const struct many *m)
     for (size_t s = 0; s < m->job->n_shapes; s++) {
         uint64_t room = 0;
         for (size_t i = 0; i < m->cluster->n_nodes && room < m->asked[s]; i++)
-            if (plan_node_ok(m->cluster, m->job, i))
+            if (plan_node_ok(m->cluster, m->job->candidates, i))
                 room += node_bound(m, i, s);
         all += (uint32_t)(room < m->asked[s] ? room : m->asked[s]);
     }

@@ -1,7 +1,6 @@
-/* The nodes by leaf, and what each holds. */
+/* What each node holds of a job, and each leaf. */
 #include <string.h>
 
-#include "model/decide/bits.h"
 #include "model/plan/plan_private.h"
 
 enum { MAP_STEPS = 60000 }; /* for the ladders of all states */
@@ -32,7 +31,6 @@ static void map_ladders(struct plan_map *m)
     struct align aligns[ALIGNS];
     size_t n_aligns = 0;
     const struct demand *demand = &m->job->shapes[0];
-    plan_classes_init(&m->classes, m->cluster, m->job);
     m->ladders = xcalloc(m->classes.n + 1u, sizeof *m->ladders);
     for (uint32_t i = 0; i < m->classes.n; i++) {
         const struct node_state *state = m->classes.states[i];
@@ -144,68 +142,48 @@ static void map_anchors(struct plan_map *m)
             m->leaves[m->anchor[r]].anchors++;
 }
 
-static uint32_t count_idle(const struct node_state *state)
-{
-    return count_bits(state->usable & ~(unsigned)state->occupied);
-}
-
-/* What every node of a class has, close together. */
+/* What each class has, close together. */
 struct summary {
-    uint32_t room, aligned, idle;
+    uint32_t room, aligned;
 };
 
 static struct summary *sum_classes(const struct plan_map *m)
 {
     struct summary *sums = xcalloc(m->classes.n + 1u, sizeof *sums);
     for (uint32_t k = 0; k < m->classes.n; k++)
-        sums[k] = (struct summary){m->ladders[k].room, m->ladders[k].aligned,
-                                   count_idle(m->classes.states[k])};
+        sums[k] = (struct summary){m->ladders[k].room, m->ladders[k].aligned};
     return sums;
-}
-
-static void count_leaves(struct plan_map *m)
-{
-    cleanup_free struct summary *sums = sum_classes(m);
-    for (uint32_t i = 0; i < m->cluster->n_nodes; i++) {
-        const struct node_state *state = m->cluster->states[i];
-        struct plan_leaf *leaf = &m->leaves[plan_node_slot(m->cluster, i)];
-        uint32_t class = m->classes.class_of[i];
-        if (class == UINT32_MAX) {
-            leaf->idle += state ? count_idle(state) : 0;
-            continue;
-        }
-        leaf->n++;
-        leaf->idle += sums[class].idle;
-        leaf->room += left_of(m, i, sums[class].room);
-        leaf->aligned += left_of(m, i, sums[class].aligned);
-    }
 }
 
 static void map_leaves(struct plan_map *m)
 {
-    uint32_t at = 0;
-    m->nodes = xmalloc((m->cluster->n_nodes + 1) * sizeof *m->nodes);
-    count_leaves(m);
+    cleanup_free struct summary *sums = sum_classes(m);
     for (size_t s = 0; s < m->n_slots; s++) {
-        m->leaves[s].first = at;
-        at += m->leaves[s].n;
-        m->leaves[s].n = 0;
-    }
-    for (uint32_t i = 0; i < m->cluster->n_nodes; i++) {
-        struct plan_leaf *leaf = &m->leaves[plan_node_slot(m->cluster, i)];
-        if (m->classes.class_of[i] != UINT32_MAX)
-            m->nodes[leaf->first + leaf->n++] = i;
+        struct plan_leaf *leaf = &m->leaves[s];
+        for (uint32_t i = 0; i < leaf->n; i++) {
+            uint32_t node = m->nodes[leaf->first + i];
+            const struct summary *sum = &sums[m->classes.class_of[node]];
+            leaf->room += left_of(m, node, sum->room);
+            leaf->aligned += left_of(m, node, sum->aligned);
+        }
     }
 }
 
 void plan_map_init(struct plan_map *m, const struct plan_cluster *cluster,
                    const struct plan_job *job)
 {
+    const struct plan_base *base = cluster->base;
     memset(m, 0, sizeof *m);
+    if (!base)
+        base = m->own_base = plan_base_create(cluster, job->candidates);
     m->cluster = cluster;
     m->job = job;
+    m->classes = base->classes;
+    m->nodes = base->nodes;
     m->n_slots = plan_n_slots(cluster, job);
     m->leaves = xcalloc(m->n_slots + 1, sizeof *m->leaves);
+    memcpy(m->leaves, base->leaves,
+           (m->n_slots - job->n_fixed) * sizeof *m->leaves);
     map_anchors(m);
     map_ladders(m);
     map_hosts(m);
@@ -218,8 +196,7 @@ void plan_map_fini(struct plan_map *m)
         ladder_fini(&m->ladders[i]);
     free(m->ladders);
     free(m->holds);
-    plan_classes_fini(&m->classes);
+    plan_base_destroy(m->own_base);
     free(m->anchor);
     free(m->leaves);
-    free(m->nodes);
 }

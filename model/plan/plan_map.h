@@ -13,7 +13,7 @@ struct plan_classes {
 };
 void plan_classes_init(struct plan_classes *k,
                        const struct plan_cluster *cluster,
-                       const struct plan_job *job);
+                       const uint64_t *candidates);
 void plan_classes_fini(struct plan_classes *k);
 
 struct plan_leaf {
@@ -22,20 +22,27 @@ struct plan_leaf {
     uint32_t first, n; /* its nodes in map->nodes */
     uint32_t anchors;  /* pairs that have their place on it */
 };
+/* Without jobs: rooms are 0, and nobody has a place. */
+struct plan_base {
+    struct plan_classes classes;
+    struct plan_leaf *leaves; /* by slot, but those of fixed pairs */
+    uint32_t *nodes;          /* by leaf, then index */
+};
 struct plan_map {
     const struct plan_cluster *cluster;
     const struct plan_job *job;
     uint32_t asked;  /* ranks that still need a place, the pinned one not */
     int64_t *anchor; /* by rank: slot, or -1: free */
     uint32_t n_anchors;
-    struct plan_classes classes;
-    struct ladder *ladders; /* by class */
-    uint32_t *holds;        /* by node: pairs that its host has CPU, memory and
+    struct plan_base *own_base;  /* NULL: the cluster has one */
+    struct plan_classes classes; /* of the base, as nodes */
+    struct ladder *ladders;      /* by class */
+    uint32_t *holds; /* by node: pairs that its host has CPU, memory and
                              * pods for; NULL: that limits no node */
     size_t n_slots;
     struct plan_leaf *leaves; /* by slot */
-    uint32_t *nodes;          /* by leaf, then index */
-    int32_t pin;              /* node, or -1 */
+    const uint32_t *nodes;
+    int32_t pin; /* node, or -1 */
     bool pin_unaligned;
 };
 void plan_map_init(struct plan_map *m, const struct plan_cluster *cluster,

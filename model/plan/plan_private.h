@@ -5,7 +5,8 @@
  * plan_node.c   what one node holds: ladders
  * plan_pack.c   the same for a few pairs of several shapes: packs
  * plan_class.c  nodes with equal states
- * plan_map.c    the nodes by leaf, and what every domain holds
+ * plan_base.c   the nodes by class and by leaf
+ * plan_map.c    what all leaves hold of a job
  * plan_one.c    jobs of one shape
  * plan_fill.c   which nodes of a leaf they get
  * plan_many.c   jobs of several shapes
@@ -69,10 +70,10 @@ static inline const struct demand *plan_shape(const struct plan_job *j,
 }
 /* Can the node be used at all? */
 static inline bool plan_node_ok(const struct plan_cluster *c,
-                                const struct plan_job *j, size_t node)
+                                const uint64_t *candidates, size_t node)
 {
     return c->states[node] &&
-           (!j->candidates || j->candidates[node / 64] >> node % 64 & 1);
+           (!candidates || candidates[node / 64] >> node % 64 & 1);
 }
 
 /* --- hosts --------------------------------------------------------------------

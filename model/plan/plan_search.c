@@ -306,7 +306,7 @@ static void seeker_init(struct seeker *k, const struct plan_cluster *cluster,
     k->job = job;
     k->pack_steps = PACK_STEPS;
     k->steps = SEARCH_STEPS;
-    plan_classes_init(&k->classes, cluster, job);
+    plan_classes_init(&k->classes, cluster, job->candidates);
     k->packs = xcalloc(k->classes.n + 1u, sizeof *k->packs);
     k->seats = xcalloc(n + 1, sizeof *k->seats);
     k->best_code = xcalloc(n + 1, sizeof *k->best_code);

@@ -641,6 +641,43 @@ struct counts {
     unsigned planned, refused, equal, same_cost, near, exact, several;
 };
 
+static void expect_same(const struct plan *a, const struct plan *b)
+{
+    cr_assert_eq(plan_score_compare(&a->score, &b->score), 0);
+    cr_assert_eq(a->exact, b->exact);
+    for (uint32_t r = 0; r < a->size; r++) {
+        const struct plan_place *x = &a->places[r], *y = &b->places[r];
+        cr_assert(x->node == y->node && x->fixed == y->fixed);
+        cr_assert_eq(x->choice.cards, y->choice.cards);
+        cr_assert_eq(x->choice.gpus, y->choice.gpus);
+        cr_assert_eq(x->choice.nics, y->choice.nics);
+        cr_assert_eq(x->choice.numa, y->choice.numa);
+    }
+}
+
+/* What is found out of the nodes beforehand, as of another job, changes
+ * nothing. */
+static void check_base(const struct trial *t, const struct plan *plan,
+                       const struct plan_refusal *no)
+{
+    struct plan_cluster known = t->cluster;
+    cleanup_with(plan) struct plan *again = NULL;
+    struct plan_refusal same;
+    struct plan_base *base = plan_base_create(&t->cluster, t->job.candidates);
+    known.base = base;
+    int rc = plan_make(&known, &t->job, &again, &same);
+    plan_base_destroy(base);
+    cr_assert_eq(rc, plan ? 0 : -EBUSY);
+    if (plan) {
+        expect_same(plan, again);
+        return;
+    }
+    cr_assert_eq(same.lack, no->lack);
+    cr_assert_eq(same.room, no->room);
+    cr_assert_eq(same.room_within, no->room_within);
+    cr_assert_eq(same.domain, no->domain);
+}
+
 static void check(const struct trial *t, unsigned round, struct counts *n)
 {
     cleanup_with(plan) struct plan *plan = NULL;
@@ -650,6 +687,7 @@ static void check(const struct trial *t, unsigned round, struct counts *n)
     int rc = plan_make(&t->cluster, &t->job, &plan, &no);
     cr_assert_eq(rc, found ? 0 : -EBUSY, "round %u: %d, exhaustion %d", round,
                  rc, found);
+    check_base(t, plan, &no);
     if (!found) {
         n->refused++;
         cr_assert_neq(no.lack, PLAN_LACK_NOTHING);
