@@ -28,6 +28,15 @@ bool job_search_fits(struct job_search *j)
     return true;
 }
 
+bool job_search_fits_changed(struct job_search *j)
+{
+    const struct plan_base *base = j->in.cluster.base;
+    j->in.cluster.base = NULL;
+    bool fits = job_search_fits(j);
+    j->in.cluster.base = base;
+    return fits;
+}
+
 /* --- asking for less ---------------------------------------------------- */
 
 /* Does it help to ask for `value` where a pair asks for more (a farther
@@ -182,11 +191,9 @@ static uint64_t count_states(const struct plan_cluster *c)
     return n > looks / 2 ? n * step : n;
 }
 
-static void search(struct job_search *j)
+static void search_around(struct job_search *j)
 {
     struct plan *plan = NULL;
-    if (j->in.n_waiting)
-        return; /* room is on its way */
     uint64_t each = j->in.cluster.n_nodes / 4 + j->in.job.size;
     uint64_t states = count_states(&j->in.cluster);
     uint64_t odd = states > STATES_USUAL ? states - STATES_USUAL : 0;
@@ -202,6 +209,18 @@ static void search(struct job_search *j)
         try_less(j, kind);
     try_pairs(j);
     job_search_take_more(j);
+}
+
+static void search(struct job_search *j)
+{
+    if (j->in.n_waiting)
+        return; /* room is on its way */
+    struct plan_base *base = plan_base_create(&j->in.cluster,
+                                              j->in.job.candidates);
+    j->in.cluster.base = base;
+    search_around(j);
+    j->in.cluster.base = NULL;
+    plan_base_destroy(base);
 }
 
 void advise_job(const struct snapshot *snapshot, const struct demand *pod,

@@ -59,8 +59,10 @@ struct job_search {
     char job[JOB_KEY_MAX];
     uint64_t steps, steps_per_plan;
 };
-/* Is there a plan, with `in` as it is now? */
+/* Is there a plan, with `in` as it is now?  `_changed`: also the states of its
+ * nodes, or which of them there are. */
 bool job_search_fits(struct job_search *j);
+bool job_search_fits_changed(struct job_search *j);
 /* What others hold or have: LEASE, FREE, FREE_CPUS; RELEASE, JOB_END. */
 void job_search_take_little(struct job_search *j);
 void job_search_take_more(struct job_search *j);

@@ -185,7 +185,7 @@ static bool fits_without(struct job_search *j, const struct others *all,
     }
     j->in.cluster.states = states;
     change_rooms(j, all, which, room_give);
-    bool fits = job_search_fits(j);
+    bool fits = job_search_fits_changed(j);
     change_rooms(j, all, which, room_take);
     j->in.cluster.states = j->in.states;
     return fits;
@@ -318,7 +318,7 @@ static bool fits_with_state(struct job_search *j, size_t index,
 {
     const struct node_state *old = j->in.states[index];
     j->in.states[index] = state;
-    bool fits = job_search_fits(j);
+    bool fits = job_search_fits_changed(j);
     j->in.states[index] = old;
     return fits;
 }
