@@ -27,6 +27,7 @@ struct trie {
     bool leaf;
     uint32_t map;
     uint32_t n;
+    uint32_t devices; /* that all in it have */
     void *slots[];
 };
 
@@ -73,6 +74,11 @@ static uint64_t hash_key(enum key key, const struct allocation *a)
     }
 }
 
+static uint32_t devices_of(const struct allocation *a)
+{
+    return (uint32_t)a->n_cards + a->n_gpus + a->n_nics;
+}
+
 static struct trie *trie_create(enum key key, bool leaf, uint32_t n)
 {
     struct trie *t = xmalloc(sizeof *t + n * sizeof t->slots[0]);
@@ -81,6 +87,7 @@ static struct trie *trie_create(enum key key, bool leaf, uint32_t n)
     t->leaf = leaf;
     t->map = 0;
     t->n = n;
+    t->devices = 0;
     return t;
 }
 
@@ -126,6 +133,7 @@ static struct trie *trie_own(struct trie *t)
         return t;
     struct trie *own = trie_create(t->key, t->leaf, t->n);
     own->map = t->map;
+    own->devices = t->devices;
     for (uint32_t i = 0; i < t->n; i++)
         own->slots[i] = slot_hold(t, t->slots[i]);
     trie_unref(t);
@@ -196,6 +204,7 @@ static struct trie *leaf_add(struct trie *t, unsigned shift, uint64_t hash,
         return leaf_split(t, shift, hash, a);
     t = trie_open(t, at);
     t->slots[at] = slot_hold(t, a);
+    t->devices += devices_of(a);
     return t;
 }
 
@@ -210,13 +219,16 @@ static struct trie *trie_add(struct trie *t, unsigned shift, uint64_t hash,
     if (t->map & bit) {
         t = trie_own(t);
         t->slots[at] = trie_add(t->slots[at], shift + TRIE_BITS, hash, a);
+        t->devices += devices_of(a);
         return t;
     }
     struct trie *leaf = trie_create(t->key, true, 1);
     leaf->slots[0] = slot_hold(leaf, a);
+    leaf->devices = devices_of(a);
     t = trie_open(t, at);
     t->slots[at] = leaf;
     t->map |= bit;
+    t->devices += leaf->devices;
     return t;
 }
 
@@ -228,6 +240,7 @@ static struct trie *leaf_remove(struct trie *t, struct allocation *a)
         at++;
     if (at == t->n)
         return t;
+    t->devices -= devices_of(a);
     if (t->key == KEY_POD)
         allocation_unref(a);
     return trie_close(t, at);
@@ -245,6 +258,7 @@ static struct trie *trie_remove(struct trie *t, unsigned shift, uint64_t hash,
     if (!(t->map & bit))
         return t;
     t = trie_own(t);
+    t->devices -= devices_of(a);
     t->slots[at] = trie_remove(t->slots[at], shift + TRIE_BITS, hash, a);
     if (t->slots[at])
         return t;
@@ -469,6 +483,35 @@ const struct allocation **alloc_index_find_job(const struct alloc_index *x,
     qsort(list, n, sizeof *list, compare_member);
     *ret_n = n;
     return list;
+}
+
+struct collected {
+    const struct allocation **list;
+    size_t n, cap;
+};
+
+static void collect_large(const struct trie *t, unsigned shift,
+                          uint32_t devices, struct collected *c)
+{
+    if (!t || t->devices < devices)
+        return;
+    for (uint32_t i = 0; !t->leaf && shift < JOB_BITS && i < t->n; i++)
+        collect_large(t->slots[i], shift + TRIE_BITS, devices, c);
+    if (!t->leaf && shift < JOB_BITS)
+        return;
+    while (c->n + trie_count(t) > c->cap)
+        c->list = xgrow(c->list, c->cap, &c->cap, sizeof *c->list);
+    c->n = trie_collect(t, c->list, c->n);
+}
+
+const struct allocation **alloc_index_large_jobs(const struct alloc_index *x,
+                                                 uint32_t devices,
+                                                 size_t *ret_n)
+{
+    struct collected c = {.list = NULL};
+    collect_large(x->roots[KEY_JOB], 0, devices, &c);
+    *ret_n = c.n;
+    return c.list;
 }
 
 const struct allocation **alloc_index_list(const struct alloc_index *x,

@@ -90,6 +90,12 @@ size_t alloc_index_find_pair(const struct alloc_index *x, const char *pair_key,
 const struct allocation **alloc_index_find_job(const struct alloc_index *x,
                                                const char *namespace,
                                                const char *job, size_t *ret_n);
+/* The members, in no order, of jobs that have as many devices or more, those
+ * of held places included, and perhaps of some others: in the caller's array
+ * (free it).  Takes as long as there are jobs, not members. */
+const struct allocation **alloc_index_large_jobs(const struct alloc_index *x,
+                                                 uint32_t devices,
+                                                 size_t *ret_n);
 /* All, ordered by namespace and name, in the caller's array (free it). */
 const struct allocation **alloc_index_list(const struct alloc_index *x,
                                            size_t *ret_n);

@@ -379,3 +379,84 @@ Test(allocation, a_held_place_says_so)
     allocation_unref(back);
     allocation_unref(a);
 }
+
+/* --- large jobs ----------------------------------------------------------- */
+
+enum { LARGE_JOBS = 60, LARGE_ROUNDS = 4000 };
+
+static struct allocation *make_member(unsigned job, unsigned pair, bool service)
+{
+    char name[32], text[32];
+    (void)snprintf(name, sizeof name, "pod-%u-%u", job, pair);
+    (void)snprintf(text, sizeof text, "job-%u", job);
+    struct demand d = sim_pod(name, service ? ROLE_SERVICE : ROLE_HOST, text,
+                              (int)pair);
+    struct allocation *a = allocation_create(&d, "node-1");
+    a->n_cards = (uint8_t)(1 + pair % 3);
+    a->n_gpus = (uint8_t)(job % 2);
+    a->n_nics = (uint8_t)(pair % 2);
+    return a;
+}
+
+/* All members of jobs with so many devices, each once; none when no job has
+ * as many. */
+static void expect_large(const struct alloc_index *x, uint32_t devices,
+                         const uint32_t has[LARGE_JOBS],
+                         const size_t members[LARGE_JOBS])
+{
+    size_t n, seen[LARGE_JOBS] = {0};
+    cleanup_free const struct allocation **list =
+        alloc_index_large_jobs(x, devices, &n);
+    for (size_t i = 0; i < n; i++)
+        seen[strtoul(list[i]->demand.job + 4, NULL, 10)]++;
+    for (size_t job = 0; job < LARGE_JOBS; job++)
+        if (has[job] >= devices)
+            cr_assert_eq(seen[job], members[job], "job %zu of %u", job,
+                         devices);
+        else
+            cr_assert(seen[job] == 0 || seen[job] <= members[job]);
+}
+
+Test(allocation, index_finds_jobs_with_so_many_devices)
+{
+    struct alloc_index *x = alloc_index_create(), *before = NULL;
+    uint32_t has[LARGE_JOBS] = {0}, most = 0;
+    size_t members[LARGE_JOBS] = {0};
+    unsigned state = 1;
+    for (unsigned i = 0; i < LARGE_ROUNDS; i++) {
+        state = state * 1103515245u + 12345u;
+        unsigned job = (state >> 16) % LARGE_JOBS;
+        unsigned pair = (state >> 8) % (1 + job * 2);
+        struct allocation *a = make_member(job, pair, pair % 11 == 10);
+        const struct allocation *old = alloc_index_find(x, a->demand.namespace,
+                                                        a->demand.name);
+        bool counts = pair % 11 != 10;
+        uint32_t devices = counts ? (uint32_t)a->n_cards + a->n_gpus + a->n_nics
+                                  : 0;
+        if (i % 100 == 0) { /* some parts are shared from here on */
+            alloc_index_unref(before);
+            before = alloc_index_ref(x);
+        }
+        if (old && state >> 30 & 1) {
+            alloc_index_drop(&x, old);
+            has[job] -= devices;
+            members[job] -= counts;
+        } else {
+            has[job] += old ? 0 : devices;
+            members[job] += counts && !old;
+            alloc_index_put(&x, a);
+        }
+        allocation_unref(a);
+    }
+    for (unsigned job = 0; job < LARGE_JOBS; job++)
+        most = has[job] > most ? has[job] : most;
+    cr_assert_gt(most, 100);
+    for (uint32_t devices = 1; devices <= most + 1; devices++)
+        expect_large(x, devices, has, members);
+    size_t n;
+    cleanup_free const struct allocation **none =
+        alloc_index_large_jobs(x, most * LARGE_JOBS, &n);
+    cr_expect_eq(n, 0);
+    alloc_index_unref(before);
+    alloc_index_unref(x);
+}
