@@ -115,25 +115,77 @@ static void add_place(struct others *o, const struct allocation *a, size_t node)
     o->list[which].devices += (uint32_t)a->n_cards + a->n_gpus + a->n_nics;
 }
 
-/* The places of jobs but this one on nodes that it could use. */
-static void others_init(struct others *o, const struct job_search *j, bool held)
+/* Is it a place that counts? */
+static bool is_others(const struct others *o, const struct job_search *j,
+                      const struct allocation *a)
+{
+    return a->held == o->held && a->demand.job[0] &&
+           a->demand.role != ROLE_SERVICE && !advice_is_of_job(a, j->job);
+}
+
+static void add_all(struct others *o, const struct job_search *j)
 {
     const struct snapshot *s = j->snapshot;
-    memset(o, 0, sizeof *o);
-    o->held = held;
-    o->n_slots = 2 * alloc_index_size(s->allocations) + 1;
-    o->slots = xcalloc(o->n_slots, sizeof *o->slots);
     for (size_t i = 0; i < s->n_nodes; i++) {
         const struct node *node = snapshot_node(s, i);
-        size_t n = held ? node->n_held : node->n_allocations - node->n_held;
+        size_t n = o->held ? node->n_held : node->n_allocations - node->n_held;
         for (size_t k = 0; n && is_candidate(j, i) && k < node->n_allocations;
-             k++) {
-            const struct allocation *a = node->allocations[k];
-            if (a->held == held && a->demand.job[0] &&
-                a->demand.role != ROLE_SERVICE && !advice_is_of_job(a, j->job))
-                add_place(o, a, i);
-        }
+             k++)
+            if (is_others(o, j, node->allocations[k]))
+                add_place(o, node->allocations[k], i);
     }
+}
+
+struct place {
+    const struct allocation *allocation;
+    int32_t node;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    return allocation_compare_pod(x->allocation, y->allocation);
+}
+
+/* The same in the same order, of the jobs that `list` has members of. */
+static void add_listed(struct others *o, const struct job_search *j,
+                       const struct allocation *const *list, size_t n_list)
+{
+    cleanup_free struct place *places = xcalloc(n_list + 1, sizeof *places);
+    size_t n = 0;
+    for (size_t i = 0; i < n_list; i++) {
+        const char *name = list[i]->node;
+        int32_t node = snapshot_find(j->snapshot, name, strlen(name));
+        if (node >= 0 && is_candidate(j, (size_t)node) &&
+            is_others(o, j, list[i]))
+            places[n++] = (struct place){list[i], node};
+    }
+    qsort(places, n, sizeof *places, compare_places);
+    for (size_t i = 0; i < n; i++)
+        add_place(o, places[i].allocation, (size_t)places[i].node);
+}
+
+/* The places of jobs but this one on nodes that it could use; those of jobs
+ * with fewer devices can be left out. */
+static void others_init(struct others *o, const struct job_search *j, bool held,
+                        uint32_t devices)
+{
+    const struct alloc_index *all = j->snapshot->allocations;
+    cleanup_free const struct allocation **list = NULL;
+    size_t n = alloc_index_size(all);
+    bool some = !held && devices > 1;
+    memset(o, 0, sizeof *o);
+    if (some)
+        list = alloc_index_large_jobs(all, devices, &n);
+    o->held = held;
+    o->n_slots = 2 * n + 1;
+    o->slots = xcalloc(o->n_slots, sizeof *o->slots);
+    if (some)
+        add_listed(o, j, list, n);
+    else
+        add_all(o, j);
 }
 
 /* Of any job but this one, a place that is only held? */
@@ -211,13 +263,13 @@ static void try_others(struct job_search *j, enum change_kind kind)
     struct others o;
     if (j->steps < j->steps_per_plan)
         return; /* none could be tried */
-    others_init(&o, j, kind == CHANGE_LEASE);
+    /* each pair that gets room gets it from a device that was not free,
+     * unless it is hosts that have none */
+    uint32_t devices = j->refusal.hosts ? 0 : missing(j);
+    others_init(&o, j, kind == CHANGE_LEASE, devices);
     cleanup_free bool *tried = xcalloc(o.n + 1, sizeof *tried);
     for (unsigned i = 0; i < JOBS_MAX && !found; i++) {
-        /* each pair that gets room gets it from a device that was not free,
-         * unless it is hosts that have none */
-        uint32_t which = next_other(&o, tried,
-                                    j->refusal.hosts ? 0 : missing(j));
+        uint32_t which = next_other(&o, tried, devices);
         if (which == UINT32_MAX)
             break;
         tried[which] = true;
