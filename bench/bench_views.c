@@ -1,0 +1,390 @@
+/* What it costs to look: the lists, pages and metrics of a fleet of 100,000
+ * hosts with 65,535 allocations, through the code that serves HTTP, without a
+ * connection.  Before each request the state changes: some pods leave and come,
+ * and one tells how it fares.
+ *
+ *   bench_views [HOSTS [PAIRS [ROUNDS [WHAT]]]]
+ *       lines of WHAT, HOSTS, median and largest CPU time of a request in
+ *       microseconds, and the bytes of the answer
+ *
+ * WHAT: only rows whose name begins so. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "extender/admit/sight.h"
+#include "extender/app/scoped.h"
+#include "extender/console/routes_console.h"
+#include "extender/judge/schedule.h"
+#include "extender/keep/writer_private.h"
+#include "extender/pods/applied_private.h"
+#include "extender/pods/pending_demands.h"
+#include "extender/run/embedded.h"
+#include "extender/serve/app.h"
+#include "extender/serve/routes_ask.h"
+#include "extender/serve/routes_pods.h"
+#include "extender/serve/routes_read.h"
+#include "lib/base/mem.h"
+#include "lib/http/httpd_private.h"
+#include "tests/lib/sim/benchhost.h"
+#include "tests/lib/sim/simfleet.h"
+#include "tests/lib/sim/simstate.h"
+
+enum {
+    HOSTS = 100000,
+    PAIRS = 65535,
+    JOB_PAIRS = 64,
+    NAMESPACES = 16,
+    LEAF_HOSTS = 32,
+    SPINE_LEAVES = 16,
+    STALE_EVERY = 1000,
+    ROUNDS = 15,
+    ROUNDS_MAX = 1000,
+    CHANGES = 16, /* pods that leave and come before each request */
+    REPLY_MAX = 64 << 20,
+};
+
+struct bench {
+    size_t n_hosts, n_pairs, rounds, turn;
+    struct app app;
+    struct embedded *embedded;
+    struct scope *scope;
+};
+
+static void die(const char *what, const char *text)
+{
+    fprintf(stderr, "bench_views: %s: %s\n", what, text);
+    exit(1);
+}
+
+/* --- the state ---------------------------------------------------------- */
+
+static struct fabric *make_fabric(size_t n)
+{
+    cleanup_str struct str text = STR_INIT(64 << 20);
+    struct fabric *fabric = NULL;
+    struct error err = {0};
+    size_t leaves = (n + LEAF_HOSTS - 1) / LEAF_HOSTS;
+    size_t spines = (leaves + SPINE_LEAVES - 1) / SPINE_LEAVES;
+    for (size_t l = 0; l < leaves; l++)
+        str_addf(&text, "SwitchName=leaf%04zu Nodes=host[%06zu-%06zu]\n", l,
+                 l * LEAF_HOSTS, l * LEAF_HOSTS + LEAF_HOSTS - 1);
+    for (size_t s = 0; s < spines; s++) {
+        size_t last = s * SPINE_LEAVES + SPINE_LEAVES - 1;
+        str_addf(&text, "SwitchName=spine%03zu Switches=leaf[%04zu-%04zu]\n", s,
+                 s * SPINE_LEAVES, last < leaves ? last : leaves - 1);
+    }
+    struct fabric_source source = {"bench", str_text(&text), text.size,
+                                   FABRIC_SLURM};
+    struct fabric_labels labels = {.n_keys = 0};
+    if (fabric_read(&source, 1, &labels, &fabric, &err) < 0)
+        die("fabric", err.text);
+    return fabric;
+}
+
+/* The pod of pair `i`, which has one card. */
+static struct demand pod_of(size_t i)
+{
+    size_t job = i / JOB_PAIRS;
+    struct demand d = {.role = ROLE_HOST,
+                       .pair = (int32_t)(i % JOB_PAIRS),
+                       .size = JOB_PAIRS,
+                       .align = RELATION_SYS,
+                       .prefer_align = RELATION_PIX,
+                       .within = DEMAND_ANYWHERE,
+                       .prefer_within = DEMAND_ANYWHERE,
+                       .has_card_need = true,
+                       .card_cores = 4,
+                       .cards = 1,
+                       .pair_cards = 1,
+                       .gpus = 1,
+                       .pair_gpus = 1};
+    (void)snprintf(d.namespace, sizeof d.namespace, "team-%02zu",
+                   job % NAMESPACES);
+    (void)snprintf(d.job, sizeof d.job, "job-%05zu", job);
+    (void)snprintf(d.name, sizeof d.name, "job-%05zu-%zu", job, i % JOB_PAIRS);
+    (void)snprintf(d.uid, sizeof d.uid, "00000000-0000-4000-8000-%012zu", i);
+    return d;
+}
+
+/* Where it is: jobs are together, and spread over the fleet. */
+static size_t host_of(const struct bench *b, size_t i)
+{
+    return i * (b->n_hosts / (b->n_pairs + 1) + 1) % b->n_hosts;
+}
+
+static void place(struct draft *d, const struct bench *b, size_t i)
+{
+    char name[32];
+    struct demand pod = pod_of(i);
+    struct choice choice;
+    (void)snprintf(name, sizeof name, "host%06zu", host_of(b, i));
+    const struct node *node = draft_node(d, name);
+    if (decide(&node->state, &pod, 0, 0xffff, &choice) != REASON_NONE)
+        die(name, "is full");
+    struct allocation *a = schedule_place(&pod, node, &choice);
+    a->number = i + 1;
+    draft_allocate(d, a);
+}
+
+static void put_host(struct draft *d, size_t i)
+{
+    char name[32];
+    (void)snprintf(name, sizeof name, "host%06zu", i);
+    cleanup_with(topo) struct topo *topo = benchhost_create(name, i);
+    simfleet_put(d, topo);
+    if (i % STALE_EVERY == STALE_EVERY - 1)
+        draft_set_status(d, name, NODE_STALE);
+}
+
+static struct snapshot *make_fleet(const struct bench *b)
+{
+    cleanup_with(snapshot) struct snapshot *empty = snapshot_create_empty();
+    struct draft *d = draft_create(empty);
+    struct fabric *fabric = make_fabric(b->n_hosts);
+    for (size_t i = 0; i < b->n_hosts; i++)
+        put_host(d, i);
+    draft_set_fabric(d, fabric);
+    fabric_unref(fabric);
+    cleanup_with(snapshot) struct snapshot *idle = draft_commit(d);
+    d = draft_create(idle);
+    for (size_t i = 0; i < b->n_pairs; i++)
+        place(d, b, i);
+    return draft_commit(d);
+}
+
+static void put_pod(struct pod_set *set, size_t i)
+{
+    struct applied_pod *p = xcalloc(1, sizeof *p);
+    atomic_init(&p->refs, 1);
+    p->demand = pod_of(i);
+    (void)snprintf(p->uid, sizeof p->uid, "%.36s", p->demand.uid);
+    p->namespace = xstrdup(p->demand.namespace);
+    p->name = xstrdup(p->demand.name);
+    p->json = xstrdup("{}");
+    p->size = 2;
+    p->number = i + 1;
+    p->status = pod_status_create(0);
+    p->status->state = POD_STATE_RUNNING;
+    p->status->ready = true;
+    pod_set_put(set, p);
+    applied_pod_unref(p);
+}
+
+static void begin(struct bench *b)
+{
+    static struct demand_config config;
+    struct app *app = &b->app;
+    demand_config_default(&config);
+    b->embedded = embedded_create(&config);
+    app->writer = sim_writer_with(NULL, b->embedded->store.applied);
+    snapshot_unref(app->writer->current);
+    app->writer->current = make_fleet(b);
+    app->listener.metrics = app_metrics_create();
+    app->demand = config;
+    app->demands = pending_demands_create();
+    app->plans = plans_create();
+    app->achieved = achieved_book_create();
+    app->scoped = scoped_create();
+    atomic_store(&app->ready, true);
+    b->embedded->store.writer = app->writer;
+    b->embedded->store.metrics = app->listener.metrics;
+    b->embedded->store.demands = app->demands;
+    b->embedded->store.plans = app->plans;
+    app->source = embedded_source(b->embedded);
+    struct pod_set *set = applied_writable(b->embedded->store.applied);
+    for (size_t i = 0; i < b->n_pairs; i++)
+        put_pod(set, i);
+    b->scope = scope_create((const char *const[]){"team-03", "team-07"}, 2);
+}
+
+static void end(struct bench *b)
+{
+    struct app *app = &b->app;
+    scope_unref(b->scope);
+    scoped_destroy(app->scoped);
+    writer_stop(app->writer);
+    embedded_destroy(b->embedded);
+    achieved_book_destroy(app->achieved);
+    plans_destroy(app->plans);
+    pending_demands_destroy(app->demands);
+    metrics_destroy(app->listener.metrics);
+}
+
+/* Pods leave and come back, and one of them fares anew. */
+static void change(struct bench *b)
+{
+    struct writer *w = b->app.writer;
+    struct draft *d = draft_create(w->current);
+    struct demand pod;
+    for (size_t i = 0; i < CHANGES; i++) {
+        size_t at = (b->turn * CHANGES + i) * 101 % b->n_pairs;
+        pod = pod_of(at);
+        (void)draft_release(d, pod.namespace, pod.name);
+        place(d, b, at);
+    }
+    struct snapshot *old = w->current;
+    w->current = draft_commit(d);
+    snapshot_unref(old);
+    cleanup_with(pod_status) struct pod_status *status = pod_status_create(0);
+    status->state = POD_STATE_RUNNING;
+    status->ready = true;
+    status->attempt = (uint32_t)++b->turn;
+    (void)applied_set_status(b->embedded->store.applied, pod.uid, status);
+}
+
+/* --- a request ------------------------------------------------------------ */
+
+static const char *no_header(const struct httpd_request *rq, const char *name)
+{
+    (void)rq;
+    (void)name;
+    return NULL;
+}
+
+static const struct httpd_route *route_of(struct httpd_request *rq)
+{
+    const struct {
+        const struct httpd_route *routes;
+        size_t n;
+    } tables[] = {{read_routes, n_read_routes},
+                  {ask_routes, n_ask_routes},
+                  {pods_routes, n_pods_routes},
+                  {console_routes, n_console_routes}};
+    for (size_t t = 0; t < ARRAY_LEN(tables); t++)
+        for (size_t i = 0; i < tables[t].n; i++)
+            if ((tables[t].routes[i].methods & HTTPD_GET) &&
+                uri_match(&rq->uri, tables[t].routes[i].path, rq->args))
+                return &tables[t].routes[i];
+    return NULL;
+}
+
+static void request_end(struct httpd_request *rq)
+{
+    for (unsigned i = 0; i < rq->n_headers; i++)
+        free(rq->headers[i].value);
+    if (rq->kept)
+        rq->drop_kept(rq->kept);
+    str_fini(&rq->reply);
+    free(rq);
+}
+
+/* `ret_ns`: what it took of this thread's time. */
+static struct httpd_request *ask(struct bench *b, const char *target,
+                                 bool scoped, int64_t *ret_ns)
+{
+    static const struct transport transport = {.header = no_header};
+    struct httpd_request *rq = xcalloc(1, sizeof *rq);
+    struct timespec from, to;
+    rq->transport = &transport;
+    rq->method = HTTPD_GET;
+    rq->status = 200;
+    rq->reply = STR_INIT(REPLY_MAX);
+    if (uri_parse(target, &rq->uri, &rq->err) < 0)
+        die(target, rq->err.text);
+    if (scoped)
+        sight_set_scope(rq, b->scope);
+    rq->route = route_of(rq);
+    if (!rq->route)
+        die(target, "there is no route");
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    rq->route->handle(rq, &b->app);
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+    if (rq->status != 200)
+        die(target, str_text(&rq->reply));
+    *ret_ns = (int64_t)(to.tv_sec - from.tv_sec) * 1000000000 + to.tv_nsec -
+              from.tv_nsec;
+    return rq;
+}
+
+/* --- rows ------------------------------------------------------------------- */
+
+static int compare_ns(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void measure(struct bench *b, const char *what, bool scoped,
+                    const char *target)
+{
+    static int64_t took[ROUNDS_MAX];
+    size_t size = 0;
+    for (size_t i = 0; i < b->rounds; i++) {
+        change(b);
+        struct httpd_request *rq = ask(b, target, scoped, &took[i]);
+        size = rq->reply.size;
+        request_end(rq);
+    }
+    qsort(took, b->rounds, sizeof *took, compare_ns);
+    printf("%s\t%zu\t%.1f\t%.1f\t%zu\n", what, b->n_hosts,
+           (double)took[b->rounds / 2] / 1000,
+           (double)took[b->rounds - 1] / 1000, size);
+    (void)fflush(stdout);
+}
+
+/* Targets: %zu is a job, or a host, in the middle or near the end. */
+static const struct row {
+    const char *what, *target;
+    enum part { PLAIN, JOB, LAST_JOB, HOST, LAST_HOST } part;
+    bool scoped;
+} rows[] = {
+    {"why-placed", "/v1/why?pod=team-00/job-00000-5", PLAIN, false},
+    {"jobs-first", "/v1/jobs?limit=100", PLAIN, false},
+    {"jobs-middle", "/v1/jobs?limit=100&continue=team-07/job-%05zu", JOB,
+     false},
+    {"jobs-last", "/v1/jobs?limit=100&continue=team-14/job-%05zu", LAST_JOB,
+     false},
+    {"jobs-namespace", "/v1/jobs?limit=100&namespace=team-09", PLAIN, false},
+    {"jobs-running", "/v1/jobs?limit=100&state=Running", PLAIN, false},
+    {"jobs-failed", "/v1/jobs?limit=100&state=Failed", PLAIN, false},
+    {"job", "/v1/jobs/team-00/job-00000", PLAIN, false},
+    {"nodes-first", "/v1/nodes?limit=100", PLAIN, false},
+    {"nodes-middle", "/v1/nodes?limit=100&continue=host%06zu", HOST, false},
+    {"nodes-last", "/v1/nodes?limit=100&continue=host%06zu", LAST_HOST, false},
+    {"nodes-stale", "/v1/nodes?limit=100&status=stale", PLAIN, false},
+    {"nodes-lost", "/v1/nodes?limit=100&status=lost", PLAIN, false},
+    {"metrics", "/metrics", PLAIN, false},
+    {"readyz", "/readyz", PLAIN, false},
+};
+
+static void measure_row(struct bench *b, const struct row *row)
+{
+    const size_t jobs = (b->n_pairs + JOB_PAIRS - 1) / JOB_PAIRS;
+    const size_t numbers[] = {0, jobs / 2, jobs - jobs / 32, b->n_hosts / 2,
+                              b->n_hosts - 120};
+    char target[256];
+    const char *form = row->target, *at = strchr(form, '%');
+    (void)snprintf(target, sizeof target, "%s", form);
+    if (at && strncmp(at, "%05zu", 5) == 0)
+        (void)snprintf(target, sizeof target, "%.*s%05zu%s", (int)(at - form),
+                       form, numbers[row->part], at + 5);
+    else if (at)
+        (void)snprintf(target, sizeof target, "%.*s%06zu%s", (int)(at - form),
+                       form, numbers[row->part], at + 5);
+    measure(b, row->what, row->scoped, target);
+}
+
+static size_t number(const char *text, size_t usual, size_t max)
+{
+    size_t n = text ? strtoull(text, NULL, 10) : usual;
+    return n < 1 ? 1 : n > max ? max : n;
+}
+
+int main(int argc, char **argv)
+{
+    const char *args[4] = {NULL};
+    static struct bench b;
+    for (int i = 1; i < argc && i <= 4; i++)
+        args[i - 1] = argv[i];
+    b.n_hosts = number(args[0], HOSTS, 999999);
+    b.n_pairs = number(args[1], PAIRS, APPLIED_MAX);
+    b.rounds = number(args[2], ROUNDS, ROUNDS_MAX);
+    begin(&b);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (!args[3] || strncmp(rows[i].what, args[3], strlen(args[3])) == 0)
+            measure_row(&b, &rows[i]);
+    end(&b);
+    return 0;
+}
