@@ -1,11 +1,12 @@
 /* What it costs to look: the lists, pages and metrics of a fleet of 100,000
  * hosts with 65,535 allocations, through the code that serves HTTP, without a
  * connection.  Before each request the state changes: some pods leave and come,
- * and one tells how it fares.
+ * and one tells how it fares.  Beside each answer, as its floor: the same bytes
+ * written from a list of lines that are ready.
  *
  *   bench_views [HOSTS [PAIRS [ROUNDS [WHAT]]]]
- *       lines of WHAT, HOSTS, median and largest CPU time of a request in
- *       microseconds, and the bytes of the answer
+ *       lines of WHAT, HOSTS, median and largest CPU time of a request, median
+ *       of the floor, all in microseconds, and the bytes of the answer
  *
  * WHAT: only rows whose name begins so. */
 #include <stdio.h>
@@ -172,6 +173,28 @@ static void put_pod(struct pod_set *set, size_t i)
     applied_pod_unref(p);
 }
 
+/* Pods that wait: alone and small, alone and too large, and of jobs. */
+static void put_waiting(struct bench *b)
+{
+    static const struct {
+        const char *name, *job;
+        int32_t size;
+        uint8_t cards;
+    } pods[] = {{"small", "", 1, 1},
+                {"large", "", 1, 16},
+                {"wide-0", "wide", 64, 1},
+                {"vast-0", "vast", 512, 8}};
+    for (size_t i = 0; i < ARRAY_LEN(pods); i++) {
+        struct demand d = pod_of(0);
+        (void)snprintf(d.name, sizeof d.name, "%s", pods[i].name);
+        (void)snprintf(d.uid, sizeof d.uid, "uid-%s", pods[i].name);
+        (void)snprintf(d.job, sizeof d.job, "%s", pods[i].job);
+        d.size = pods[i].size;
+        d.cards = d.pair_cards = pods[i].cards;
+        pending_demands_put(b->app.demands, &d);
+    }
+}
+
 static void begin(struct bench *b)
 {
     static struct demand_config config;
@@ -196,6 +219,7 @@ static void begin(struct bench *b)
     struct pod_set *set = applied_writable(b->embedded->store.applied);
     for (size_t i = 0; i < b->n_pairs; i++)
         put_pod(set, i);
+    put_waiting(b);
     b->scope = scope_create((const char *const[]){"team-03", "team-07"}, 2);
 }
 
@@ -298,6 +322,28 @@ static struct httpd_request *ask(struct bench *b, const char *target,
     return rq;
 }
 
+/* The same bytes, line by line. */
+static int64_t write_ready(const struct str *reply)
+{
+    size_t n = 0, cap = 0;
+    cleanup_free struct jtext *lines = NULL;
+    cleanup_str struct str out = STR_INIT(REPLY_MAX);
+    struct timespec from, to;
+    for (const char *p = str_text(reply), *end = p + reply->size; p < end;) {
+        const char *stop = memchr(p, '\n', (size_t)(end - p));
+        stop = stop ? stop + 1 : end;
+        lines = xgrow(lines, n, &cap, sizeof *lines);
+        lines[n++] = (struct jtext){p, (size_t)(stop - p), false};
+        p = stop;
+    }
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    for (size_t i = 0; i < n; i++)
+        str_add_n(&out, lines[i].data, lines[i].size);
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+    return (int64_t)(to.tv_sec - from.tv_sec) * 1000000000 + to.tv_nsec -
+           from.tv_nsec;
+}
+
 /* --- rows ------------------------------------------------------------------- */
 
 static int compare_ns(const void *a, const void *b)
@@ -309,18 +355,21 @@ static int compare_ns(const void *a, const void *b)
 static void measure(struct bench *b, const char *what, bool scoped,
                     const char *target)
 {
-    static int64_t took[ROUNDS_MAX];
+    static int64_t took[ROUNDS_MAX], floors[ROUNDS_MAX];
     size_t size = 0;
     for (size_t i = 0; i < b->rounds; i++) {
         change(b);
         struct httpd_request *rq = ask(b, target, scoped, &took[i]);
+        floors[i] = write_ready(&rq->reply);
         size = rq->reply.size;
         request_end(rq);
     }
     qsort(took, b->rounds, sizeof *took, compare_ns);
-    printf("%s\t%zu\t%.1f\t%.1f\t%zu\n", what, b->n_hosts,
+    qsort(floors, b->rounds, sizeof *floors, compare_ns);
+    printf("%s\t%zu\t%.1f\t%.1f\t%.1f\t%zu\n", what, b->n_hosts,
            (double)took[b->rounds / 2] / 1000,
-           (double)took[b->rounds - 1] / 1000, size);
+           (double)took[b->rounds - 1] / 1000,
+           (double)floors[b->rounds / 2] / 1000, size);
     (void)fflush(stdout);
 }
 
@@ -331,6 +380,10 @@ static const struct row {
     bool scoped;
 } rows[] = {
     {"why-placed", "/v1/why?pod=team-00/job-00000-5", PLAIN, false},
+    {"why-fits", "/v1/why?pod=team-00/small", PLAIN, false},
+    {"why-not", "/v1/why?pod=team-00/large", PLAIN, false},
+    {"why-job", "/v1/why?job=team-00/wide", PLAIN, false},
+    {"why-job-not", "/v1/why?job=team-00/vast", PLAIN, false},
     {"jobs-first", "/v1/jobs?limit=100", PLAIN, false},
     {"jobs-middle", "/v1/jobs?limit=100&continue=team-07/job-%05zu", JOB,
      false},
@@ -345,8 +398,46 @@ static const struct row {
     {"nodes-last", "/v1/nodes?limit=100&continue=host%06zu", LAST_HOST, false},
     {"nodes-stale", "/v1/nodes?limit=100&status=stale", PLAIN, false},
     {"nodes-lost", "/v1/nodes?limit=100&status=lost", PLAIN, false},
+    {"cards-last", "/v1/cards?limit=100&continue=host%06zu/", LAST_HOST, false},
+    {"cards-node", "/v1/cards?limit=100&node=host%06zu", LAST_HOST, false},
+    {"allocations-first", "/v1/allocations?limit=100", PLAIN, false},
+    {"allocations-middle",
+     "/v1/allocations?limit=100&continue=team-07/job-%05zu-0", JOB, false},
+    {"allocations-last",
+     "/v1/allocations?limit=100&continue=team-15/job-%05zu-0", LAST_JOB, false},
+    {"allocations-namespace", "/v1/allocations?limit=100&namespace=team-09",
+     PLAIN, false},
+    {"allocations-node", "/v1/allocations?limit=100&node=host%06zu", HOST,
+     false},
+    {"pods-first", "/v1/pods?limit=100", PLAIN, false},
+    {"pods-middle", "/v1/pods?limit=100&continue=team-07/job-%05zu-0", JOB,
+     false},
+    {"pods-last", "/v1/pods?limit=100&continue=team-15/job-%05zu-0", LAST_JOB,
+     false},
+    {"pods-namespace", "/v1/pods?limit=100&namespace=team-09", PLAIN, false},
+    {"pods-job", "/v1/pods?limit=100&namespace=team-00&job=job-00000", PLAIN,
+     false},
+    {"pods-node", "/v1/pods?limit=100&node=host%06zu", HOST, false},
+    {"pods-failed", "/v1/pods?limit=100&state=failed", PLAIN, false},
+    {"pending", "/v1/pending?limit=100", PLAIN, false},
     {"metrics", "/metrics", PLAIN, false},
     {"readyz", "/readyz", PLAIN, false},
+    {"ui-jobs-first", "/ui/jobs", PLAIN, false},
+    {"ui-jobs-last", "/ui/jobs?page=10", PLAIN, false},
+    {"ui-job", "/ui/jobs/team-00/job-00000", PLAIN, false},
+    {"ui-nodes-first", "/ui/nodes", PLAIN, false},
+    {"ui-nodes-last", "/ui/nodes?page=1000", PLAIN, false},
+    {"ui-nodes-name", "/ui/nodes?name=%06zu", LAST_HOST, false},
+    {"ui-nodes-stale", "/ui/nodes?status=stale", PLAIN, false},
+    {"ui-leaf", "/ui/leaves/leaf0001", PLAIN, false},
+    {"ui-pending", "/ui/pending", PLAIN, false},
+    {"ui-search", "/ui/search?q=job-00900", PLAIN, false},
+    {"ui-fleet", "/", PLAIN, false},
+    {"scoped-jobs", "/v1/jobs?limit=100", PLAIN, true},
+    {"scoped-allocations", "/v1/allocations?limit=100", PLAIN, true},
+    {"scoped-pods", "/v1/pods?limit=100", PLAIN, true},
+    {"scoped-nodes", "/v1/nodes?limit=100&continue=host%06zu", HOST, true},
+    {"scoped-ui-jobs", "/ui/jobs", PLAIN, true},
 };
 
 static void measure_row(struct bench *b, const struct row *row)
