@@ -81,7 +81,7 @@ struct snapshot *scoped_get(struct scoped *c, struct snapshot *s,
         return s;
     struct snapshot *seen = c ? look(c, s, scope) : NULL;
     if (!seen) {
-        seen = snapshot_scoped(s, scope);
+        seen = snapshot_scoped(s, scope, NULL);
         if (c)
             keep(c, seen);
     }

@@ -186,8 +186,11 @@ struct snapshot *snapshot_create_empty(void);
 
 /* What is seen of it by whoever may see some namespaces (scope.h): the index
  * has their allocations alone, and on nodes others' pods and claims are there
- * without their names, job and uid.  Nothing is to be decided on it. */
-struct snapshot *snapshot_scoped(struct snapshot *s, struct scope *scope);
+ * without their names, job and uid.  Nothing is to be decided on it.  `last`:
+ * what the same scope saw of another one, whose parts are taken where they are
+ * the same; NULL: nothing. */
+struct snapshot *snapshot_scoped(struct snapshot *s, struct scope *scope,
+                                 const struct snapshot *last);
 /* What that was made of, or itself; the indexes of nodes are the same.
  * Borrowed. */
 const struct snapshot *snapshot_whole(const struct snapshot *s);

@@ -105,15 +105,49 @@ static struct node *scoped_node(struct node *n, const struct scope *scope)
     return seen;
 }
 
+/* Finding nodes among those of another snapshot, in the order of names. */
+struct cursor {
+    const struct snapshot *last; /* as the scope saw it; NULL: none */
+    size_t at;
+};
+
+/* What was seen of this very version of the node, or NULL; for the caller. */
+static struct node *cursor_seen(struct cursor *c, const struct node *n)
+{
+    int order = -1;
+    while (c->last && c->at < c->last->n_nodes && order < 0) {
+        if (snapshot_node(c->last->whole, c->at) == n)
+            return node_ref((struct node *)snapshot_node(c->last, c->at++));
+        order = strcmp(snapshot_node(c->last, c->at)->name, n->name);
+        c->at += order <= 0;
+    }
+    return NULL;
+}
+
+/* The page as it was seen, where it is the same in the same place, or NULL. */
+static struct node_page *cursor_page(struct cursor *c, const struct snapshot *s,
+                                     size_t page)
+{
+    size_t first = page * SNAPSHOT_PAGE;
+    if (!c->last || c->at != first || page >= c->last->n_pages ||
+        c->last->whole->pages[page] != s->pages[page])
+        return NULL;
+    c->at = first + SNAPSHOT_PAGE;
+    return page_ref(c->last->pages[page]);
+}
+
 static struct node_page *scoped_page(const struct node_page *page,
-                                     const struct scope *scope)
+                                     const struct scope *scope,
+                                     struct cursor *c)
 {
     struct node_page *seen = page_copy(page);
     for (size_t i = 0; i < SNAPSHOT_PAGE; i++) {
         struct node *n = seen->nodes[i];
         if (!n)
             continue;
-        seen->nodes[i] = scoped_node(n, scope);
+        seen->nodes[i] = cursor_seen(c, n);
+        if (!seen->nodes[i])
+            seen->nodes[i] = scoped_node(n, scope);
         node_unref(n);
     }
     return seen;
@@ -126,25 +160,34 @@ struct sorting {
     struct alloc_index *index;
 };
 
-static void add_seen(void *ctx, const struct allocation *before,
-                     const struct allocation *after)
+static void follow(void *ctx, const struct allocation *before,
+                   const struct allocation *after)
 {
     struct sorting *s = ctx;
-    (void)before;
-    if (after && sees_allocation(s->scope, after))
+    if (!sees_allocation(s->scope, after ? after : before))
+        return;
+    if (after)
         alloc_index_put(&s->index, (struct allocation *)after);
+    else
+        alloc_index_drop(&s->index, before);
 }
 
-struct snapshot *snapshot_scoped(struct snapshot *s, struct scope *scope)
+struct snapshot *snapshot_scoped(struct snapshot *s, struct scope *scope,
+                                 const struct snapshot *last)
 {
     struct snapshot *seen = snapshot_copy(s);
-    struct alloc_index *none = alloc_index_create();
-    struct sorting sorting = {scope, alloc_index_create()};
+    struct cursor c = {.last = last};
     for (size_t i = 0; i < s->n_pages; i++) {
         page_unref(seen->pages[i]);
-        seen->pages[i] = scoped_page(s->pages[i], scope);
+        seen->pages[i] = cursor_page(&c, s, i);
+        if (!seen->pages[i])
+            seen->pages[i] = scoped_page(s->pages[i], scope, &c);
     }
-    alloc_index_diff(none, s->allocations, add_seen, &sorting);
+    struct alloc_index *none = alloc_index_create();
+    struct sorting sorting = {scope, last ? alloc_index_ref(last->allocations)
+                                          : alloc_index_create()};
+    alloc_index_diff(last ? last->whole->allocations : none, s->allocations,
+                     follow, &sorting);
     alloc_index_unref(none);
     alloc_index_unref(seen->allocations);
     seen->allocations = sorting.index;

@@ -8,6 +8,8 @@
 #include "extender/state/snapshot.h"
 #include "extender/state/usage.h"
 #include "lib/base/mem.h"
+#include "tests/lib/sim/simfleet.h"
+#include "tests/lib/sim/simhost.h"
 #include "tests/lib/sim/simstate.h"
 
 static const char *const names[] = {"team-a", "team-b"};
@@ -69,7 +71,8 @@ Test(scope, of_a_snapshot_hides_what_others_have)
     bind(w, "team-a", "alone", "n1");
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
     cleanup_with(scope) struct scope *scope = scope_create(names, 1);
-    cleanup_with(snapshot) struct snapshot *seen = snapshot_scoped(s, scope);
+    cleanup_with(snapshot) struct snapshot *seen = snapshot_scoped(s, scope,
+                                                                   NULL);
     cr_expect_eq(alloc_index_size(seen->allocations), 2);
     cr_expect_not_null(alloc_index_find(seen->allocations, "team-a", "mine"));
     cr_expect_null(alloc_index_find(seen->allocations, "team-c", "theirs"));
@@ -111,7 +114,8 @@ Test(scope, of_a_snapshot_counts_what_it_hides)
             sim_need(sim_pod("svc-0", ROLE_SERVICE, "svc", 0), 12, 64), "n0");
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
     cleanup_with(scope) struct scope *scope = scope_create(names, 1);
-    cleanup_with(snapshot) struct snapshot *seen = snapshot_scoped(s, scope);
+    cleanup_with(snapshot) struct snapshot *seen = snapshot_scoped(s, scope,
+                                                                   NULL);
     const struct allocation *mine = alloc_index_find(seen->allocations,
                                                      "team-a", "mine");
     cr_assert_not_null(mine);
@@ -121,4 +125,87 @@ Test(scope, of_a_snapshot_counts_what_it_hides)
     cr_expect_eq(overcommit_find(snapshot_node(seen, 0), policy, mine, NULL),
                  OVERCOMMIT_NOT);
     writer_stop(w);
+}
+
+/* --- one after the other ----------------------------------------------------- */
+
+enum { NODES = 600, PODS = 900, ROUNDS = 60 };
+
+/* A pod comes or leaves, or a node does. */
+static void change(struct draft *d, uint64_t *random)
+{
+    static const char *const namespaces[] = {"team-a", "team-b", "team-c"};
+    char node[16], name[16];
+    unsigned pod = sim_random(random) % PODS;
+    (void)snprintf(node, sizeof node, "node%03u", sim_random(random) % NODES);
+    (void)snprintf(name, sizeof name, "p%u", pod);
+    struct demand p = sim_pod(name, ROLE_HOST, "job", 0);
+    (void)snprintf(p.namespace, sizeof p.namespace, "%s", namespaces[pod % 3]);
+    switch (sim_random(random) % 8) {
+    case 0:
+        draft_remove_node(d, node);
+        return;
+    case 1:
+    case 2: {
+        cleanup_with(topo) struct topo *topo = simhost_topo(node, 1);
+        simfleet_put(d, topo);
+        return;
+    }
+    case 3:
+        (void)draft_release(d, p.namespace, p.name);
+        return;
+    default:
+        draft_allocate(d, allocation_create(&p, node));
+    }
+}
+
+static void expect_same(const struct snapshot *a, const struct snapshot *b)
+{
+    size_t n, m;
+    cleanup_free const struct allocation **x = alloc_index_list(a->allocations,
+                                                                &n);
+    cleanup_free const struct allocation **y = alloc_index_list(b->allocations,
+                                                                &m);
+    cr_assert_eq(n, m);
+    for (size_t i = 0; i < n; i++)
+        cr_assert_eq(x[i], y[i]);
+    cr_assert_eq(a->n_nodes, b->n_nodes);
+    for (size_t i = 0; i < a->n_nodes; i++) {
+        const struct node *p = snapshot_node(a, i), *q = snapshot_node(b, i);
+        cr_assert_eq(node_whole(p), node_whole(q));
+        cr_assert_eq(snapshot_state(a, i), snapshot_state(b, i));
+        cr_assert_eq(p->n_allocations, q->n_allocations);
+        cr_assert_eq(hidden(p), hidden(q));
+        for (size_t k = 0; k < p->n_allocations; k++)
+            cr_assert_eq(
+                allocation_compare_pod(p->allocations[k], q->allocations[k]),
+                0);
+    }
+}
+
+Test(scope, of_the_next_snapshot_is_made_of_the_last)
+{
+    uint64_t random = 3;
+    size_t reused = 0;
+    cleanup_with(scope) struct scope *scope = scope_create(names, 1);
+    struct snapshot *s = simfleet_create(NODES, 1);
+    struct snapshot *last = snapshot_scoped(s, scope, NULL);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        struct draft *d = draft_create(s);
+        for (unsigned k = sim_random(&random) % 20; k > 0; k--)
+            change(d, &random);
+        snapshot_unref(s);
+        s = draft_commit(d);
+        struct snapshot *seen = snapshot_scoped(s, scope, last);
+        cleanup_with(snapshot) struct snapshot *anew = snapshot_scoped(s, scope,
+                                                                       NULL);
+        expect_same(seen, anew);
+        for (size_t n = 0; n < seen->n_nodes; n++)
+            reused += snapshot_node(seen, n) != snapshot_node(anew, n);
+        snapshot_unref(last);
+        last = seen;
+    }
+    cr_expect_gt(reused, 0, "what is hidden already is not copied again");
+    snapshot_unref(last);
+    snapshot_unref(s);
 }
