@@ -7,13 +7,16 @@
 #include "lib/io/clock.h"
 
 struct kept {
-    struct snapshot *seen; /* NULL: the entry is free */
+    struct scope *scope;
+    struct snapshot *seen;     /* NULL: none is kept */
+    struct alloc_order *order; /* the same */
     int64_t asked_ms;
 };
 
 struct scoped {
     pthread_mutex_t lock;
     struct kept kept[SCOPED_KEPT];
+    struct kept all; /* of the whole snapshot */
 };
 
 struct scoped *scoped_create(void)
@@ -23,55 +26,77 @@ struct scoped *scoped_create(void)
     return c;
 }
 
+static void kept_fini(struct kept *k)
+{
+    scope_unref(k->scope);
+    snapshot_unref(k->seen);
+    alloc_order_unref(k->order);
+}
+
 void scoped_destroy(struct scoped *c)
 {
     if (!c)
         return;
     for (size_t i = 0; i < SCOPED_KEPT; i++)
-        snapshot_unref(c->kept[i].seen);
+        kept_fini(&c->kept[i]);
+    kept_fini(&c->all);
     (void)pthread_mutex_destroy(&c->lock);
     free(c);
 }
 
-static bool is_of(const struct kept *k, const struct scope *scope)
-{
-    return k->seen && scope_is_same(k->seen->scope, scope);
-}
-
-/* The entry of the scope, or else the one that is to be given up for it. */
-static struct kept *entry_locked(struct scoped *c, const struct scope *scope)
+/* The entry of the scope; else the one that is to be given up for it, or NULL
+ * when none is to be. */
+static struct kept *entry_locked(struct scoped *c, struct scope *scope,
+                                 bool make)
 {
     struct kept *oldest = &c->kept[0];
+    if (!scope)
+        return &c->all;
     for (size_t i = 0; i < SCOPED_KEPT; i++) {
         struct kept *k = &c->kept[i];
-        if (is_of(k, scope))
+        if (k->scope && scope_is_same(k->scope, scope))
             return k;
-        if (oldest->seen && (!k->seen || k->asked_ms < oldest->asked_ms))
+        if (oldest->scope && (!k->scope || k->asked_ms < oldest->asked_ms))
             oldest = k;
     }
-    return oldest;
+    return make ? oldest : NULL;
 }
 
-static struct snapshot *look(struct scoped *c, const struct snapshot *s,
-                             const struct scope *scope)
+/* What is kept of a scope, whatever it is of; a reference to each. */
+static struct kept look(struct scoped *c, struct scope *scope)
 {
+    struct kept found = {.scope = NULL};
+    if (!c)
+        return found;
     hold_lock(&c->lock);
-    struct kept *k = entry_locked(c, scope);
-    if (!is_of(k, scope) || k->seen->whole != s)
-        return NULL;
+    struct kept *k = entry_locked(c, scope, false);
+    if (!k)
+        return found;
     k->asked_ms = clock_ms();
-    return snapshot_ref(k->seen);
+    found.seen = k->seen ? snapshot_ref(k->seen) : NULL;
+    found.order = k->order ? alloc_order_ref(k->order) : NULL;
+    return found;
 }
 
-static void keep(struct scoped *c, struct snapshot *seen)
+/* Keep a reference to what is not NULL. */
+static void keep(struct scoped *c, struct scope *scope, struct snapshot *seen,
+                 struct alloc_order *order)
 {
+    if (!c)
+        return;
     pthread_mutex_lock(&c->lock);
-    struct kept *k = entry_locked(c, seen->scope);
-    struct snapshot *before = k->seen;
-    k->seen = snapshot_ref(seen);
-    k->asked_ms = clock_ms();
+    struct kept *k = entry_locked(c, scope, true), old = *k;
+    bool same = !scope || (k->scope && scope_is_same(k->scope, scope));
+    *k = (struct kept){.scope = scope ? scope_ref(scope) : NULL,
+                       .seen = seen   ? snapshot_ref(seen)
+                               : same ? steal(&old.seen)
+                                      : NULL,
+                       .order = order  ? alloc_order_ref(order)
+                                : same ? steal(&old.order)
+                                       : NULL,
+                       .asked_ms = clock_ms()};
     pthread_mutex_unlock(&c->lock);
-    snapshot_unref(before);
+    kept_fini(&old);
 }
 
 struct snapshot *scoped_get(struct scoped *c, struct snapshot *s,
@@ -79,26 +104,50 @@ struct snapshot *scoped_get(struct scoped *c, struct snapshot *s,
 {
     if (!scope)
         return s;
-    struct snapshot *seen = c ? look(c, s, scope) : NULL;
-    if (!seen) {
-        seen = snapshot_scoped(s, scope, NULL);
-        if (c)
-            keep(c, seen);
+    struct kept last = look(c, scope);
+    struct snapshot *seen;
+    if (last.seen && last.seen->whole == s) {
+        seen = snapshot_ref(last.seen);
+    } else {
+        seen = snapshot_scoped(s, scope, last.seen);
+        keep(c, scope, seen, NULL);
     }
+    kept_fini(&last);
     snapshot_unref(s);
     return seen;
+}
+
+struct alloc_order *scoped_order(struct scoped *c, const struct snapshot *seen)
+{
+    struct kept last = look(c, seen->scope);
+    struct alloc_order *order;
+    if (last.order && last.order->of == seen->allocations) {
+        order = alloc_order_ref(last.order);
+    } else {
+        order = alloc_order_create(seen->allocations, last.order);
+        keep(c, seen->scope, NULL, order);
+    }
+    kept_fini(&last);
+    return order;
+}
+
+static void forget(struct scoped *c, struct kept *k, int64_t now_ms)
+{
+    struct kept old = {.scope = NULL};
+    pthread_mutex_lock(&c->lock);
+    if (now_ms - k->asked_ms > SCOPED_KEPT_MS) {
+        old = *k;
+        *k = (struct kept){.scope = NULL};
+    }
+    pthread_mutex_unlock(&c->lock);
+    kept_fini(&old);
 }
 
 void scoped_forget(void *ctx)
 {
     struct scoped *c = ctx;
     int64_t now_ms = clock_ms();
-    for (size_t i = 0; i < SCOPED_KEPT; i++) {
-        struct snapshot *old = NULL;
-        pthread_mutex_lock(&c->lock);
-        if (now_ms - c->kept[i].asked_ms > SCOPED_KEPT_MS)
-            old = steal(&c->kept[i].seen);
-        pthread_mutex_unlock(&c->lock);
-        snapshot_unref(old);
-    }
+    for (size_t i = 0; i < SCOPED_KEPT; i++)
+        forget(c, &c->kept[i], now_ms);
+    forget(c, &c->all, now_ms);
 }

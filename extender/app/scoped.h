@@ -1,13 +1,15 @@
-/* scoped - the last snapshots as those see them who see some namespaces alone:
- * the same pages and lists ask for them again and again.  Any thread. */
+/* scoped - the last snapshots as those see them who see some namespaces alone,
+ * and what each of them, or who sees all, has in order: the same pages and lists
+ * ask for them again and again, and the next is made of the last.  Any thread. */
 #ifndef BIGA_EXTENDER_APP_SCOPED_H
 #define BIGA_EXTENDER_APP_SCOPED_H
 
+#include "extender/state/alloc_order.h"
 #include "extender/state/scope.h"
 #include "extender/state/snapshot.h"
 
 enum {
-    SCOPED_KEPT = 8,       /* scopes */
+    SCOPED_KEPT = 8,       /* scopes, besides all namespaces */
     SCOPED_KEPT_MS = 60000 /* since somebody asked */
 };
 
@@ -19,6 +21,8 @@ void scoped_destroy(struct scoped *c); /* NULL allowed */
  * that is all (NULL).  `c` may be NULL: nothing is kept. */
 struct snapshot *scoped_get(struct scoped *c, struct snapshot *s,
                             struct scope *scope);
+/* The allocations of what that gave, in order; the caller owns the reference. */
+struct alloc_order *scoped_order(struct scoped *c, const struct snapshot *seen);
 /* Forget what nobody has asked for lately. */
 void scoped_forget(void *c);
 

@@ -18,6 +18,12 @@ struct snapshot *visible_snapshot(const struct app *app,
                       sight_scope(rq));
 }
 
+struct alloc_order *visible_order(const struct app *app,
+                                  const struct snapshot *s)
+{
+    return scoped_order(app->scoped, s);
+}
+
 bool query_limit(struct httpd_request *rq, size_t max, size_t *ret_limit)
 {
     const char *text = httpd_query(rq, "limit");

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "extender/state/alloc_order.h"
 #include "extender/state/snapshot.h"
 #include "lib/http/httpd.h"
 
@@ -16,6 +17,10 @@ struct app;
  * may see it.  What reads lists for people begins here.  A reference. */
 struct snapshot *visible_snapshot(const struct app *app,
                                   const struct httpd_request *rq);
+
+/* Its allocations and jobs in order.  A reference. */
+struct alloc_order *visible_order(const struct app *app,
+                                  const struct snapshot *s);
 
 /* Items of a list: unless it is asked for less or more, and at most. */
 enum { QUERY_LIMIT = 1000, QUERY_LIMIT_MAX = 100000 };
