@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "extender/pods/applied_private.h"
+#include "extender/pods/applied_view.h"
 #include "lib/base/lower_bound.h"
 #include "lib/base/refs.h"
+#include "lib/base/slots.h"
 
 static int compare_pod(const struct applied_pod *p, const char *namespace,
                        const char *name)
@@ -22,12 +24,40 @@ static int compare_config(const struct applied_config *c, bool secret,
     return order ? order : strcmp(c->name, name);
 }
 
-/* The first index that is not below. */
-static size_t pod_from(const struct pod_set *s, const char *namespace,
-                       const char *name)
+static int compare_job(const struct applied_pod *p, const char *namespace,
+                       const char *job)
+{
+    int order = strcmp(p->namespace, namespace);
+    return order ? order : strcmp(p->demand.job, job);
+}
+
+static bool is_of_jobs(const struct applied_pod *p)
+{
+    return p->demand.job[0] && p->demand.role != ROLE_SERVICE;
+}
+
+size_t pod_set_from(const struct pod_set *s, const char *namespace,
+                    const char *name, bool past)
 {
     return lower_bound(s->n_pods, i,
-                       compare_pod(s->pods[i], namespace, name) < 0);
+                       compare_pod(s->pods[i], namespace, name) < past);
+}
+
+size_t pod_set_job_from(const struct pod_set *s, const char *namespace,
+                        const char *job, bool past)
+{
+    return lower_bound(s->n_by_job, i,
+                       compare_job(s->by_job[i], namespace, job) < past);
+}
+
+/* Where it is in `by_job`, or is to be. */
+static size_t member_from(const struct pod_set *s, const struct applied_pod *p)
+{
+    const char *job = p->demand.job;
+    size_t from = pod_set_job_from(s, p->namespace, job, false);
+    size_t end = pod_set_job_from(s, p->namespace, job, true);
+    return from + lower_bound(end - from, i,
+                              strcmp(s->by_job[from + i]->name, p->name) < 0);
 }
 
 static size_t uid_from(const struct pod_set *s, const char *uid)
@@ -46,7 +76,7 @@ static size_t config_from(const struct pod_set *s, bool secret,
 struct applied_pod *pod_set_find(const struct pod_set *s, const char *namespace,
                                  const char *name)
 {
-    size_t i = pod_from(s, namespace, name);
+    size_t i = pod_set_from(s, namespace, name, false);
     return i < s->n_pods && compare_pod(s->pods[i], namespace, name) == 0
                ? s->pods[i]
                : NULL;
@@ -75,13 +105,6 @@ void applied_pod_join(const struct applied_pod *p, struct demand *d)
         d->card_memory_mib = of->card_memory_mib;
 }
 
-static bool is_of_job(const struct applied_pod *p, const struct demand *d)
-{
-    return p->demand.role != ROLE_SERVICE &&
-           strcmp(p->namespace, d->namespace) == 0 &&
-           strcmp(p->demand.job, d->job) == 0;
-}
-
 void pod_set_demand(const struct pod_set *s, const struct applied_pod *p,
                     struct demand *ret_demand)
 {
@@ -91,13 +114,14 @@ void pod_set_demand(const struct pod_set *s, const struct applied_pod *p,
     applied_pod_join(p, d);
     if (!d->job[0] || d->role == ROLE_SERVICE)
         return;
-    for (size_t i = 0; i < s->n_pods; i++)
-        if (is_of_job(s->pods[i], d) && s->pods[i]->demand.size > size)
-            size = s->pods[i]->demand.size;
-    for (size_t i = 0; i < s->n_pods; i++)
-        if (is_of_job(s->pods[i], d) &&
-            (size > 1 || s->pods[i]->demand.pair == d->pair))
-            applied_pod_join(s->pods[i], d);
+    size_t from = pod_set_job_from(s, d->namespace, d->job, false);
+    size_t end = pod_set_job_from(s, d->namespace, d->job, true);
+    for (size_t i = from; i < end; i++)
+        if (s->by_job[i]->demand.size > size)
+            size = s->by_job[i]->demand.size;
+    for (size_t i = from; i < end; i++)
+        if (size > 1 || s->by_job[i]->demand.pair == d->pair)
+            applied_pod_join(s->by_job[i], d);
 }
 
 struct applied_config *pod_set_config(const struct pod_set *s, bool secret,
@@ -145,7 +169,9 @@ void pod_set_unref(struct pod_set *s)
     for (size_t i = 0; i < s->n_configs; i++)
         applied_config_unref(s->configs[i]);
     free(s->pods);
+    free(s->states);
     free(s->by_uid);
+    free(s->by_job);
     free(s->configs);
     free(s);
 }
@@ -157,12 +183,17 @@ static struct pod_set *copy_set(const struct pod_set *s)
     memcpy((char *)n + from, (const char *)s + from, sizeof *n - from);
     atomic_init(&n->refs, 1);
     n->pods = xcalloc(s->pods_cap + 1, sizeof(*n->pods));
+    n->states = xcalloc(s->pods_cap + 1, sizeof(*n->states));
     n->by_uid = xcalloc(s->pods_cap + 1, sizeof(*n->by_uid));
+    n->by_job = xcalloc(s->by_job_cap + 1, sizeof(*n->by_job));
     n->configs = xcalloc(s->configs_cap + 1, sizeof(*n->configs));
     for (size_t i = 0; i < s->n_pods; i++) {
         n->pods[i] = applied_pod_ref(s->pods[i]);
         n->by_uid[i] = s->by_uid[i];
+        n->states[i] = s->states[i];
     }
+    for (size_t i = 0; i < s->n_by_job; i++)
+        n->by_job[i] = s->by_job[i];
     for (size_t i = 0; i < s->n_configs; i++)
         n->configs[i] = applied_config_ref(s->configs[i]);
     return n;
@@ -184,42 +215,57 @@ struct pod_set *applied_writable(struct applied *p)
 
 static void insert_at(void *array, size_t n, size_t at, const void *element)
 {
-    char *list = array;
-    size_t size = sizeof(void *);
-    memmove(list + (at + 1) * size, list + at * size, (n - at) * size);
-    memcpy(list + at * size, &element, size);
+    slots_insert(array, n, sizeof element, at, &element);
 }
 
 static void remove_at(void *array, size_t n, size_t at)
 {
-    char *list = array;
-    size_t size = sizeof(void *);
-    memmove(list + at * size, list + (at + 1) * size, (n - at - 1) * size);
+    slots_remove(array, n, sizeof(void *), at);
 }
 
 void pod_set_remove(struct pod_set *s, const char *namespace, const char *name)
 {
-    size_t at = pod_from(s, namespace, name);
+    size_t at = pod_set_from(s, namespace, name, false);
     struct applied_pod *old = at < s->n_pods ? s->pods[at] : NULL;
     if (!old || compare_pod(old, namespace, name) != 0)
         return;
     remove_at(s->pods, s->n_pods, at);
+    slots_remove(s->states, s->n_pods, sizeof(*s->states), at);
     remove_at(s->by_uid, s->n_pods, uid_from(s, old->uid));
     s->n_pods--;
+    if (is_of_jobs(old)) {
+        remove_at(s->by_job, s->n_by_job, member_from(s, old));
+        s->n_by_job--;
+    }
     applied_pod_unref(old);
+}
+
+static void put_member(struct pod_set *s, struct applied_pod *p)
+{
+    s->by_job = xgrow(s->by_job, s->n_by_job, &s->by_job_cap,
+                      sizeof(*s->by_job));
+    insert_at(s->by_job, s->n_by_job, member_from(s, p), p);
+    s->n_by_job++;
 }
 
 void pod_set_put(struct pod_set *s, struct applied_pod *p)
 {
+    uint8_t state = (uint8_t)pod_state_shown(p, NULL);
     pod_set_remove(s, p->namespace, p->name);
     if (s->n_pods == s->pods_cap) {
-        size_t cap = s->pods_cap;
+        size_t cap = s->pods_cap, states_cap = cap;
         s->pods = xgrow(s->pods, s->n_pods, &s->pods_cap, sizeof(*s->pods));
         s->by_uid = xgrow(s->by_uid, s->n_pods, &cap, sizeof(*s->by_uid));
+        s->states = xgrow(s->states, s->n_pods, &states_cap,
+                          sizeof(*s->states));
     }
-    insert_at(s->pods, s->n_pods, pod_from(s, p->namespace, p->name), p);
+    size_t at = pod_set_from(s, p->namespace, p->name, false);
+    insert_at(s->pods, s->n_pods, at, p);
+    slots_insert(s->states, s->n_pods, sizeof state, at, &state);
     insert_at(s->by_uid, s->n_pods, uid_from(s, p->uid), p);
     s->n_pods++;
+    if (is_of_jobs(p))
+        put_member(s, p);
     (void)applied_pod_ref(p);
 }
 

@@ -10,7 +10,10 @@ struct pod_set {
                        * number after each start */
     struct applied_pod **pods; /* by namespace, name */
     size_t n_pods, pods_cap;
+    uint8_t *states; /* of `pods`: pod_state_shown(), place or not */
     struct applied_pod **by_uid;
+    struct applied_pod **by_job; /* those of jobs, by namespace, job, name */
+    size_t n_by_job, by_job_cap;
     struct applied_config **configs; /* by namespace, kind, name */
     size_t n_configs, configs_cap;
 };
@@ -22,6 +25,12 @@ DEFINE_CLEANUP(pod_set, struct pod_set *, pod_set_unref)
 struct applied_pod *pod_set_find(const struct pod_set *s, const char *namespace,
                                  const char *name);
 struct applied_pod *pod_set_find_uid(const struct pod_set *s, const char *uid);
+/* The first that is not below these names, of `pods` and of `by_job`; `past`: the
+ * first that is above, of `by_job` that is of another job. */
+size_t pod_set_from(const struct pod_set *s, const char *namespace,
+                    const char *name, bool past);
+size_t pod_set_job_from(const struct pod_set *s, const char *namespace,
+                        const char *job, bool past);
 /* Add to what is decided on what `p`, which goes with it, asks: what the node
  * has to run, and what an xPU pod needs of the cards of its pair. */
 void applied_pod_join(const struct applied_pod *p, struct demand *demand);
