@@ -50,6 +50,14 @@ size_t pod_set_job_from(const struct pod_set *s, const char *namespace,
                        compare_job(s->by_job[i], namespace, job) < past);
 }
 
+size_t pod_set_job_end(const struct pod_set *s, size_t first)
+{
+    const struct applied_pod *p = s->by_job[first];
+    return lower_bound_near(
+        first, s->n_by_job, i,
+        compare_job(s->by_job[i], p->namespace, p->demand.job) == 0);
+}
+
 /* Where it is in `by_job`, or is to be. */
 static size_t member_from(const struct pod_set *s, const struct applied_pod *p)
 {

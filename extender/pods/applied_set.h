@@ -31,6 +31,8 @@ size_t pod_set_from(const struct pod_set *s, const char *namespace,
                     const char *name, bool past);
 size_t pod_set_job_from(const struct pod_set *s, const char *namespace,
                         const char *job, bool past);
+/* Where the job ends that begins there. */
+size_t pod_set_job_end(const struct pod_set *s, size_t first);
 /* Add to what is decided on what `p`, which goes with it, asks: what the node
  * has to run, and what an xPU pod needs of the cards of its pair. */
 void applied_pod_join(const struct applied_pod *p, struct demand *demand);

@@ -127,14 +127,8 @@ static item *merge(const item *old, size_t n, const struct changes *c,
 
 static size_t job_end(const struct alloc_order *o, size_t first)
 {
-    size_t step = 1;
-    while (first + step < o->n_members &&
-           is_same_job(o->members[first], o->members[first + step]))
-        step *= 2;
-    size_t n = first + step < o->n_members ? step : o->n_members - first;
-    return first +
-           lower_bound(n, i,
-                       is_same_job(o->members[first], o->members[first + i]));
+    return lower_bound_near(first, o->n_members, i,
+                            is_same_job(o->members[first], o->members[i]));
 }
 
 static void count_pairs(const struct alloc_order *o, struct alloc_job *j)

@@ -20,4 +20,27 @@
         low_;                              \
     })
 
+/* The same, not below `from`, where it is likely to be near that. */
+#define lower_bound_near(from, n, i, is_below)            \
+    ({                                                    \
+        const size_t from_ = (from), n_ = (n);            \
+        size_t end_ = from_, step_ = 1;                   \
+        while (end_ < n_) {                               \
+            size_t i = end_;                              \
+            if (!(is_below))                              \
+                break;                                    \
+            end_ = n_ - end_ > step_ ? end_ + step_ : n_; \
+            step_ *= 2;                                   \
+        }                                                 \
+        size_t low_near_ = from_, high_near_ = end_;      \
+        while (low_near_ < high_near_) {                  \
+            size_t i = (low_near_ + high_near_) / 2;      \
+            if (is_below)                                 \
+                low_near_ = i + 1;                        \
+            else                                          \
+                high_near_ = i;                           \
+        }                                                 \
+        low_near_;                                        \
+    })
+
 #endif
