@@ -129,6 +129,15 @@ bool query_is_after(const char *namespace, const char *name, const char *token)
     return order > 0;
 }
 
+char *query_key(const char *token, const char **ret_name)
+{
+    size_t size = strcspn(token, "/");
+    char *key = xstrdup(token);
+    *ret_name = key + size + (key[size] == '/');
+    key[size] = '\0';
+    return key;
+}
+
 bool query_is_json(struct httpd_request *rq)
 {
     const char *type = httpd_header(rq, "Content-Type");

@@ -54,5 +54,8 @@ bool query_is_json(struct httpd_request *rq);
 uint64_t query_version(const struct app *app);
 /* Does NAMESPACE/NAME stand behind a continue token of that form? */
 bool query_is_after(const char *namespace, const char *name, const char *token);
+/* The two parts of such a token; the caller frees the result, of which
+ * `*ret_name` is a part. */
+char *query_key(const char *token, const char **ret_name);
 
 #endif
