@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "extender/pods/pod_labels.h"
+#include "lib/base/lower_bound.h"
 #include "lib/base/refs.h"
+#include "lib/base/slots.h"
 #include "lib/base/strmap.h"
 #include "lib/io/clock.h"
 
@@ -15,9 +17,22 @@ enum {
     TEXT_MAX = 1024,
 };
 
+/* Some of the pods, in an order of theirs. */
+struct order {
+    struct cluster_ps_pod **list;
+    size_t n, cap;
+};
+enum order_kind {
+    BY_NAME,   /* all */
+    BY_JOB,    /* those of jobs, no services */
+    UNSETTLED, /* those that neither run nor are over, by name */
+    ORDERS
+};
+
 struct cluster_ps {
     pthread_mutex_t lock;
     struct strmap pods; /* by uid */
+    struct order orders[ORDERS];
     uint64_t version;
     struct ended_jobs *ended;
 };
@@ -181,6 +196,75 @@ static struct job_pod job_pod_of(const struct cluster_ps_pod *p)
     };
 }
 
+/* --- in order ------------------------------------------------------------- */
+
+static int compare(const char *namespace, const char *name,
+                   const char *to_namespace, const char *to_name)
+{
+    int order = strcmp(namespace, to_namespace);
+    return order ? order : strcmp(name, to_name);
+}
+
+/* By namespace and name, or job. */
+static int compare_key(enum order_kind kind, const struct cluster_ps_pod *p,
+                       const char *namespace, const char *key)
+{
+    return compare(p->namespace, kind == BY_JOB ? p->job : p->name, namespace,
+                   key);
+}
+
+static int compare_pods(enum order_kind kind, const struct cluster_ps_pod *a,
+                        const struct cluster_ps_pod *b)
+{
+    int order = compare_key(kind, a, b->namespace,
+                            kind == BY_JOB ? b->job : b->name);
+    if (order == 0)
+        order = strcmp(a->name, b->name);
+    return order ? order : strcmp(a->uid, b->uid);
+}
+
+static bool has(enum order_kind kind, const struct cluster_ps_pod *p)
+{
+    if (!p)
+        return false;
+    if (kind == BY_JOB)
+        return p->job[0] && p->role != ROLE_SERVICE;
+    return kind == BY_NAME || pod_state_is_unsettled(p->state);
+}
+
+static size_t place_of(const struct order *o, enum order_kind kind,
+                       const struct cluster_ps_pod *p)
+{
+    return lower_bound(o->n, i, compare_pods(kind, o->list[i], p) < 0);
+}
+
+/* The first that is not below; `past`: that is above. */
+static size_t first_of(const struct order *o, enum order_kind kind,
+                       const char *namespace, const char *key, bool past)
+{
+    return lower_bound(o->n, i,
+                       compare_key(kind, o->list[i], namespace, key) < past);
+}
+
+/* One pod in place of another; NULL: of none, or by none. */
+static void order_swap(struct order *o, enum order_kind kind,
+                       struct cluster_ps_pod *old, struct cluster_ps_pod *p)
+{
+    bool had = has(kind, old), enters = has(kind, p);
+    size_t at = had ? place_of(o, kind, old) : 0;
+    if (had && enters && compare_pods(kind, old, p) == 0) {
+        o->list[at] = p;
+        return;
+    }
+    if (had)
+        slots_remove(o->list, o->n--, sizeof(*o->list), at);
+    if (!enters)
+        return;
+    o->list = xgrow(o->list, o->n, &o->cap, sizeof(*o->list));
+    slots_insert(o->list, o->n, sizeof(*o->list), place_of(o, kind, p), &p);
+    o->n++;
+}
+
 /* --- what is heard -------------------------------------------------------- */
 
 static void replace(struct cluster_ps *c, const char *uid,
@@ -191,6 +275,8 @@ static void replace(struct cluster_ps *c, const char *uid,
     struct cluster_ps_pod *old = strmap_remove(&c->pods, uid);
     if (p)
         (void)strmap_put(&c->pods, p->uid, p);
+    for (enum order_kind kind = 0; kind < ORDERS; kind++)
+        order_swap(&c->orders[kind], kind, old, p);
     if (old && !p) {
         const struct job_pod last = job_pod_of(old);
         ended_jobs_add(c->ended, &last, clock_wall_s());
@@ -215,43 +301,59 @@ struct pod_listener cluster_ps_listener(struct cluster_ps *c)
 
 /* --- what is asked -------------------------------------------------------- */
 
-static int by_name(const void *a, const void *b)
-{
-    const struct cluster_ps_pod *x = *(struct cluster_ps_pod *const *)a;
-    const struct cluster_ps_pod *y = *(struct cluster_ps_pod *const *)b;
-    int order = strcmp(x->namespace, y->namespace);
-    return order ? order : strcmp(x->name, y->name);
-}
-
 static DEFINE_REF(take_ref, struct cluster_ps_pod)
 
-    static struct cluster_ps_pod **list_all(struct cluster_ps *c, size_t *ret_n)
+    static bool passes(const struct cluster_ps_filter *f,
+                       const struct cluster_ps_pod *p)
 {
-    size_t pos = 0, n = 0;
-    hold_lock(&c->lock);
-    struct cluster_ps_pod **list = xcalloc(c->pods.n + 1, sizeof *list);
-    for (struct cluster_ps_pod *p; (p = strmap_next(&c->pods, &pos));)
-        list[n++] = take_ref(p);
-    *ret_n = n;
-    return list;
+    return scope_sees(f->scope, p->namespace) &&
+           (!f->node || strcmp(p->node, f->node) == 0) &&
+           (!f->job || strcmp(p->job, f->job) == 0) &&
+           (f->state == POD_STATES || f->state == p->state);
 }
 
-struct cluster_ps_pod **cluster_ps_list(struct cluster_ps *c, size_t *ret_n)
+/* Where that begins, whatever else it asks for. */
+static size_t filter_from(const struct order *o,
+                          const struct cluster_ps_filter *f)
 {
-    struct cluster_ps_pod **list = list_all(c, ret_n);
-    qsort(list, *ret_n, sizeof *list, by_name);
+    size_t from = f->namespace ? first_of(o, BY_NAME, f->namespace, "", false)
+                               : 0;
+    size_t after = f->after_namespace ? first_of(o, BY_NAME, f->after_namespace,
+                                                 f->after_name, true)
+                                      : 0;
+    return from > after ? from : after;
+}
+
+struct cluster_ps_pod **cluster_ps_list(struct cluster_ps *c,
+                                        const struct cluster_ps_filter *f,
+                                        size_t *ret_n)
+{
+    const struct order *o = &c->orders[BY_NAME];
+    size_t n = 0, cap = 0;
+    struct cluster_ps_pod **list = NULL;
+    hold_lock(&c->lock);
+    for (size_t i = filter_from(o, f); i < o->n && n < f->most; i++) {
+        if (f->namespace && strcmp(o->list[i]->namespace, f->namespace) != 0)
+            break;
+        if (!passes(f, o->list[i]))
+            continue;
+        list = xgrow(list, n, &cap, sizeof *list);
+        list[n++] = take_ref(o->list[i]);
+    }
+    *ret_n = n;
     return list;
 }
 
 void cluster_ps_each(struct cluster_ps *c, const char *namespace,
                      job_pod_f *visit, void *arg)
 {
+    const struct cluster_ps_filter filter = {
+        .namespace = namespace, .state = POD_STATES, .most = SIZE_MAX};
     size_t n;
-    struct cluster_ps_pod **list = list_all(c, &n);
+    struct cluster_ps_pod **list = cluster_ps_list(c, &filter, &n);
     for (size_t i = 0; i < n; i++) {
         const struct job_pod told = job_pod_of(list[i]);
-        if (!namespace || strcmp(namespace, told.namespace) == 0)
-            visit(arg, &told);
+        visit(arg, &told);
         cluster_ps_pod_unref(list[i]);
     }
     free(list);
@@ -271,12 +373,12 @@ struct ended_jobs *cluster_ps_ended(struct cluster_ps *c)
 struct cluster_ps_pod *cluster_ps_find(struct cluster_ps *c,
                                        const char *namespace, const char *name)
 {
-    size_t pos = 0;
     hold_lock(&c->lock);
-    for (struct cluster_ps_pod *p; (p = strmap_next(&c->pods, &pos));)
-        if (strcmp(p->name, name) == 0 && strcmp(p->namespace, namespace) == 0)
-            return take_ref(p);
-    return NULL;
+    const struct order *o = &c->orders[BY_NAME];
+    size_t i = first_of(o, BY_NAME, namespace, name, false);
+    bool found = i < o->n &&
+                 compare_key(BY_NAME, o->list[i], namespace, name) == 0;
+    return found ? take_ref(o->list[i]) : NULL;
 }
 
 /* --- from start to end ---------------------------------------------------- */
@@ -298,6 +400,8 @@ void cluster_ps_destroy(struct cluster_ps *c)
 {
     if (!c)
         return;
+    for (enum order_kind kind = 0; kind < ORDERS; kind++)
+        free(c->orders[kind].list);
     strmap_fini_with(&c->pods, destroy_pod);
     ended_jobs_destroy(c->ended);
     (void)pthread_mutex_destroy(&c->lock);

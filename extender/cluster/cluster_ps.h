@@ -9,6 +9,7 @@
 #include "extender/jobs/ended_jobs.h"
 #include "extender/leader/pod_listener.h"
 #include "extender/pods/job_pod.h"
+#include "extender/state/scope.h"
 
 /* One pod at one time; immutable. */
 struct cluster_ps_pod {
@@ -34,9 +35,19 @@ void cluster_ps_destroy(struct cluster_ps *c); /* NULL allowed */
 /* ctx is the struct cluster_ps. */
 struct pod_listener cluster_ps_listener(struct cluster_ps *c);
 
-/* Any thread.  All, by namespace and name; the caller unrefs each and frees the
- * array. */
-struct cluster_ps_pod **cluster_ps_list(struct cluster_ps *c, size_t *ret_n);
+/* Any thread.  Which of the pods. */
+struct cluster_ps_filter {
+    const struct scope *scope;                /* as far as it sees; NULL: all */
+    const char *after_namespace, *after_name; /* behind that; NULL: all */
+    const char *namespace, *node, *job;       /* NULL: any */
+    enum pod_state state;                     /* POD_STATES: any */
+    size_t most;
+};
+/* The first of these, by namespace and name; the caller unrefs each and frees
+ * the array. */
+struct cluster_ps_pod **cluster_ps_list(struct cluster_ps *c,
+                                        const struct cluster_ps_filter *filter,
+                                        size_t *ret_n);
 /* Each, as jobs are counted from them; who hears of pods does not wait for
  * `visit`. */
 void cluster_ps_each(struct cluster_ps *c, const char *namespace,

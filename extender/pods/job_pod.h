@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "extender/pods/applied_status.h"
 #include "model/pod/demand.h"
@@ -25,5 +26,31 @@ struct job_pod {
 };
 
 typedef void job_pod_f(void *arg, const struct job_pod *pod);
+
+/* Which pods are asked for.  Others may be told of, too. */
+struct pods_asked {
+    const char *namespace; /* NULL: of any */
+    const char *job;       /* of this job of it, no services; NULL: all */
+    bool unsettled;        /* those alone that neither run nor are over */
+};
+
+/* Borrowed; in the order of namespaces, then names. */
+struct job_name {
+    const char *namespace, *name;
+};
+typedef void job_name_f(void *arg, const struct job_name *job);
+static inline int job_name_compare(const struct job_name *a,
+                                   const struct job_name *b)
+{
+    int order = strcmp(a->namespace, b->namespace);
+    return order ? order : strcmp(a->name, b->name);
+}
+
+/* It neither runs nor is over. */
+static inline bool pod_state_is_unsettled(enum pod_state state)
+{
+    return state != POD_STATE_RUNNING && state != POD_STATE_GONE &&
+           state != POD_STATE_FAILED;
+}
 
 #endif

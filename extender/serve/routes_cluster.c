@@ -85,23 +85,6 @@ static const char *state_word(unsigned index)
     return pod_state_name((enum pod_state)index);
 }
 
-static bool is_or_any(const char *wanted, const char *text)
-{
-    return !wanted || strcmp(wanted, text) == 0;
-}
-
-static bool passes(struct httpd_request *rq, unsigned state,
-                   const struct cluster_ps_pod *p)
-{
-    const char *after = httpd_query(rq, "continue");
-    return scope_sees(sight_scope(rq), p->namespace) &&
-           (!after || query_is_after(p->namespace, p->name, after)) &&
-           is_or_any(httpd_query(rq, "namespace"), p->namespace) &&
-           is_or_any(httpd_query(rq, "node"), p->node) &&
-           is_or_any(httpd_query(rq, "job"), p->job) &&
-           (state == POD_STATES || state == p->state);
-}
-
 static void on_pods(struct httpd_request *rq, void *ctx)
 {
     static const char *const params[] = {
@@ -115,18 +98,28 @@ static void on_pods(struct httpd_request *rq, void *ctx)
         !query_choice(rq, "state", state_word, POD_STATES, &state))
         return;
     cleanup_with(snapshot) struct snapshot *s = visible_snapshot(app, rq);
+    const char *after = httpd_query(rq, "continue"), *name = NULL;
+    cleanup_free char *namespace = after ? query_key(after, &name) : NULL;
+    const struct cluster_ps_filter filter = {
+        .scope = sight_scope(rq),
+        .after_namespace = namespace,
+        .after_name = name,
+        .namespace = httpd_query(rq, "namespace"),
+        .node = httpd_query(rq, "node"),
+        .job = httpd_query(rq, "job"),
+        .state = (enum pod_state)state,
+        .most = limit + 1, /* is there more? */
+    };
     struct cluster_ps_pod **list =
-        cluster_ps_list(cluster_ps_of(cluster_of(&app->source)), &n);
+        cluster_ps_list(cluster_ps_of(cluster_of(&app->source)), &filter, &n);
     page_begin(&page, rq, limit, pod_view_heads, "version", s->number);
     bool more = true;
     for (size_t i = 0; i < n; i++) {
         const struct cluster_ps_pod *p = list[i];
-        bool wanted = more && passes(rq, state, p);
-        if (wanted)
-            more = page_next(&page, p->namespace, p->name);
-        if (wanted && more && page.text)
+        more = more && page_next(&page, p->namespace, p->name);
+        if (more && page.text)
             add_row(p, s, &page.table);
-        else if (wanted && more)
+        else if (more)
             show_pod(p, s, page.out);
         cluster_ps_pod_unref(list[i]);
     }

@@ -74,7 +74,8 @@ Test(cluster_ps, states_are_those_of_pods)
         "\"type\":\"biga.dev/CardLost\",\"status\":\"True\",\"message\":"
         "\"it does not answer\"}]");
     expect(c, "a", POD_STATE_RUNNING, "CardLost", "it does not answer");
-    struct cluster_ps_pod **list = cluster_ps_list(c, &n);
+    const struct cluster_ps_filter all = {.state = POD_STATES, .most = 10};
+    struct cluster_ps_pod **list = cluster_ps_list(c, &all, &n);
     cr_assert_eq(n, 2);
     cr_expect_str_eq(list[0]->name, "a");
     cr_expect_str_eq(list[0]->address, "192.0.2.1");
