@@ -344,19 +344,59 @@ struct cluster_ps_pod **cluster_ps_list(struct cluster_ps *c,
     return list;
 }
 
-void cluster_ps_each(struct cluster_ps *c, const char *namespace,
+/* Those from an index on that are asked for, a reference to each. */
+static struct cluster_ps_pod **
+list_asked(struct cluster_ps *c, const struct pods_asked *asked, size_t *ret_n)
+{
+    enum order_kind kind = asked->job         ? BY_JOB
+                           : asked->unsettled ? UNSETTLED
+                                              : BY_NAME;
+    hold_lock(&c->lock);
+    const struct order *o = &c->orders[kind];
+    size_t from = 0, end = o->n;
+    if (asked->namespace)
+        from = first_of(o, kind, asked->namespace, asked->job ? asked->job : "",
+                        false);
+    if (asked->job)
+        end = first_of(o, kind, asked->namespace, asked->job, true);
+    struct cluster_ps_pod **list = xcalloc(end - from + 1, sizeof *list);
+    size_t n = 0;
+    for (size_t i = from; i < end; i++) {
+        if (asked->namespace &&
+            strcmp(o->list[i]->namespace, asked->namespace) != 0)
+            break;
+        list[n++] = take_ref(o->list[i]);
+    }
+    *ret_n = n;
+    return list;
+}
+
+void cluster_ps_each(struct cluster_ps *c, const struct pods_asked *asked,
                      job_pod_f *visit, void *arg)
 {
-    const struct cluster_ps_filter filter = {
-        .namespace = namespace, .state = POD_STATES, .most = SIZE_MAX};
     size_t n;
-    struct cluster_ps_pod **list = cluster_ps_list(c, &filter, &n);
+    struct cluster_ps_pod **list = list_asked(c, asked, &n);
     for (size_t i = 0; i < n; i++) {
         const struct job_pod told = job_pod_of(list[i]);
         visit(arg, &told);
         cluster_ps_pod_unref(list[i]);
     }
     free(list);
+}
+
+void cluster_ps_each_job(struct cluster_ps *c, const struct job_name *behind,
+                         size_t most, job_name_f *visit, void *arg)
+{
+    hold_lock(&c->lock);
+    const struct order *o = &c->orders[BY_JOB];
+    size_t at = first_of(o, BY_JOB, behind->namespace, behind->name, true);
+    for (size_t n = 0; n < most && at < o->n; n++) {
+        const struct cluster_ps_pod *p = o->list[at];
+        visit(arg, &(struct job_name){p->namespace, p->job});
+        at = lower_bound_near(
+            at, o->n, i,
+            compare_key(BY_JOB, o->list[i], p->namespace, p->job) == 0);
+    }
 }
 
 uint64_t cluster_ps_version(struct cluster_ps *c)

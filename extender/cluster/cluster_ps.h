@@ -48,10 +48,13 @@ struct cluster_ps_filter {
 struct cluster_ps_pod **cluster_ps_list(struct cluster_ps *c,
                                         const struct cluster_ps_filter *filter,
                                         size_t *ret_n);
-/* Each, as jobs are counted from them; who hears of pods does not wait for
- * `visit`. */
-void cluster_ps_each(struct cluster_ps *c, const char *namespace,
+/* Those that are asked for, as jobs are counted from them; who hears of pods
+ * does not wait for `visit`. */
+void cluster_ps_each(struct cluster_ps *c, const struct pods_asked *asked,
                      job_pod_f *visit, void *arg);
+/* pod_source's each_job(). */
+void cluster_ps_each_job(struct cluster_ps *c, const struct job_name *behind,
+                         size_t most, job_name_f *visit, void *arg);
 uint64_t cluster_ps_version(struct cluster_ps *c); /* of all that is told */
 /* Of which all pods are gone; lives as long. */
 struct ended_jobs *cluster_ps_ended(struct cluster_ps *c);

@@ -81,12 +81,20 @@ static bool find(void *ctx, const struct snapshot *s, const char *namespace,
     return true;
 }
 
-static void each_pod(void *ctx, const struct snapshot *s, const char *namespace,
-                     job_pod_f *visit, void *arg)
+static void each_pod(void *ctx, const struct snapshot *s,
+                     const struct pods_asked *asked, job_pod_f *visit,
+                     void *arg)
 {
     const struct cluster *c = ctx;
     (void)s;
-    cluster_ps_each(c->ps, namespace, visit, arg);
+    cluster_ps_each(c->ps, asked, visit, arg);
+}
+
+static void each_job(void *ctx, const struct job_name *behind, size_t most,
+                     job_name_f *visit, void *arg)
+{
+    const struct cluster *c = ctx;
+    cluster_ps_each_job(c->ps, behind, most, visit, arg);
 }
 
 static uint64_t pods_version(void *ctx)
@@ -260,6 +268,7 @@ static const struct pod_source_ops ops = {
     .find_job = find_job,
     .find_unknown_key = find_unknown_key,
     .each_pod = each_pod,
+    .each_job = each_job,
     .pods_version = pods_version,
     .ended = ended,
     .join_claims = join_claims,

@@ -118,7 +118,9 @@ void pending_gauges_write(const struct pod_source *source, struct snapshot *s,
 {
     struct tally of_pods = {.snapshot = s, .now_s = now_s}, of_jobs = of_pods;
     struct known_jobs k;
-    pod_source_tell(source, each_pod, s, NULL, count_pod, &of_pods);
+    const struct pods_asked asked = {.unsettled = true};
+    pod_source_tell(source, each_pod, s, &asked, count_pod, &of_pods);
+    pod_source_tell(source, each_asking, s, count_pod, &of_pods);
     write_tally(&pods, &pods_oldest, &of_pods, out);
     known_jobs_init(&k, source, snapshot_ref(s), NULL, NULL);
     while (known_jobs_next(&k))

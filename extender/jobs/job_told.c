@@ -14,7 +14,7 @@
 /* Those of a question, with texts of their own. */
 struct gathered {
     const struct scope *scope;
-    const char *job; /* NULL: all */
+    const char *namespace, *job; /* NULL: all */
     struct arena texts;
     struct job_pod *list;
     size_t n, cap;
@@ -30,6 +30,7 @@ static void gather(void *arg, const struct job_pod *pod)
     struct gathered *g = arg;
     if (!*pod->job || pod->role == ROLE_SERVICE ||
         !scope_sees(g->scope, pod->namespace) ||
+        (g->namespace && strcmp(g->namespace, pod->namespace) != 0) ||
         (g->job && strcmp(g->job, pod->job) != 0))
         return;
     g->list = xgrow(g->list, g->n, &g->cap, sizeof *g->list);
@@ -236,10 +237,13 @@ void jobs_told_read(const struct pod_source *source, const struct snapshot *s,
                     struct jobs_told *ret_told)
 {
     const struct scope *scope = s ? s->scope : NULL; /* a test has none */
-    struct gathered g = {.scope = scope, .job = job};
+    struct gathered g = {.scope = scope, .namespace = namespace, .job = job};
     struct jobs_told t = {0};
     struct job_told one;
-    pod_source_tell(source, each_pod, s, namespace, gather, &g);
+    const struct pods_asked asked = {.namespace = namespace,
+                                     .job = namespace ? job : NULL};
+    pod_source_tell(source, each_pod, s, &asked, gather, &g);
+    pod_source_tell(source, each_asking, s, gather, &g);
     if (g.n)
         qsort(g.list, g.n, sizeof *g.list, compare_pods);
     for (size_t i = 0, end; i < g.n; i = end) {

@@ -112,9 +112,17 @@ struct pod_source_ops {
      * not know, so it is kube-scheduler's to say. */
     bool (*add_waiting)(void *ctx, const struct demand *pod, struct str *text);
 
-    /* Every pod that it knows and that is Biga's (of a namespace, or NULL). */
-    void (*each_pod)(void *ctx, const struct snapshot *s, const char *namespace,
-                     job_pod_f *visit, void *arg);
+    /* Every pod that it knows, is Biga's and is asked for. */
+    void (*each_pod)(void *ctx, const struct snapshot *s,
+                     const struct pods_asked *asked, job_pod_f *visit,
+                     void *arg);
+    /* Others, without a place, that a scheduler of elsewhere asks about: all. */
+    void (*each_asking)(void *ctx, const struct snapshot *s, job_pod_f *visit,
+                        void *arg);
+    /* The jobs of those of each_pod(), no services, in the order of their names:
+     * at most `most` behind that one.  `visit` may be called under a lock. */
+    void (*each_job)(void *ctx, const struct job_name *behind, size_t most,
+                     job_name_f *visit, void *arg);
     /* Changes when that may tell otherwise, for ETags. */
     uint64_t (*pods_version)(void *ctx);
     /* The jobs of which all pods are gone; the source's. */

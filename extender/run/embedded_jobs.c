@@ -38,7 +38,6 @@ static struct job_pod job_pod_of(const struct applied_pod *p,
 struct asking {
     const struct pod_set *set;
     const struct snapshot *snapshot;
-    const char *namespace; /* NULL: all */
     job_pod_f *visit;
     void *arg;
 };
@@ -48,7 +47,6 @@ static void visit_demand(void *arg, const struct demand *d, const char *refusal,
 {
     const struct asking *a = arg;
     if ((d->role == ROLE_NONE && !refusal) ||
-        (a->namespace && strcmp(a->namespace, d->namespace) != 0) ||
         pod_set_find_uid(a->set, d->uid) ||
         alloc_index_find(a->snapshot->allocations, d->namespace, d->name))
         return;
@@ -69,24 +67,64 @@ static void visit_demand(void *arg, const struct demand *d, const char *refusal,
     a->visit(a->arg, &p);
 }
 
-/* --- all --------------------------------------------------------------------- */
-
-void embedded_each_pod(void *ctx, const struct snapshot *s,
-                       const char *namespace, job_pod_f *visit, void *arg)
+void embedded_each_asking(void *ctx, const struct snapshot *s, job_pod_f *visit,
+                          void *arg)
 {
     const struct embedded *e = ctx;
     cleanup_with(pod_set) struct pod_set *set = applied_get(e->store.applied);
-    struct asking a = {set, s, namespace, visit, arg};
-    for (size_t i = 0; i < set->n_pods; i++) {
-        const struct applied_pod *p = set->pods[i];
-        if (namespace && strcmp(namespace, p->namespace) != 0)
-            continue;
-        const struct job_pod told =
-            job_pod_of(p, pod_state_shown(p, pod_place(p, s)));
-        visit(arg, &told);
-    }
+    struct asking a = {set, s, visit, arg};
     if (e->store.demands)
         pending_demands_each(e->store.demands, visit_demand, &a);
+}
+
+/* --- all --------------------------------------------------------------------- */
+
+static void visit_pod(const struct applied_pod *p, const struct snapshot *s,
+                      job_pod_f *visit, void *arg)
+{
+    enum pod_state state = pod_state_shown(p, NULL);
+    if (state == POD_STATE_PENDING) /* the only one that a place changes */
+        state = pod_state_shown(p, pod_place(p, s));
+    const struct job_pod told = job_pod_of(p, state);
+    visit(arg, &told);
+}
+
+void embedded_each_pod(void *ctx, const struct snapshot *s,
+                       const struct pods_asked *asked, job_pod_f *visit,
+                       void *arg)
+{
+    const struct embedded *e = ctx;
+    const char *namespace = asked->namespace;
+    cleanup_with(pod_set) struct pod_set *set = applied_get(e->store.applied);
+    if (asked->job) {
+        size_t i = pod_set_job_from(set, namespace, asked->job, false);
+        size_t end = pod_set_job_from(set, namespace, asked->job, true);
+        for (; i < end; i++)
+            visit_pod(set->by_job[i], s, visit, arg);
+        return;
+    }
+    for (size_t i = namespace ? pod_set_from(set, namespace, "", false) : 0;
+         i < set->n_pods; i++) {
+        if (asked->unsettled &&
+            !pod_state_is_unsettled((enum pod_state)set->states[i]))
+            continue;
+        if (namespace && strcmp(namespace, set->pods[i]->namespace) != 0)
+            return;
+        visit_pod(set->pods[i], s, visit, arg);
+    }
+}
+
+void embedded_each_job(void *ctx, const struct job_name *behind, size_t most,
+                       job_name_f *visit, void *arg)
+{
+    const struct embedded *e = ctx;
+    cleanup_with(pod_set) struct pod_set *set = applied_get(e->store.applied);
+    size_t at = pod_set_job_from(set, behind->namespace, behind->name, true);
+    for (size_t n = 0; n < most && at < set->n_by_job; n++) {
+        const struct applied_pod *p = set->by_job[at];
+        visit(arg, &(struct job_name){p->namespace, p->demand.job});
+        at = pod_set_job_end(set, at);
+    }
 }
 
 uint64_t embedded_pods_version(void *ctx)

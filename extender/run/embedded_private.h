@@ -26,7 +26,12 @@ void embedded_gauge(void *ctx, const struct snapshot *s);
 
 /* --- embedded_jobs.c --- */
 void embedded_each_pod(void *ctx, const struct snapshot *s,
-                       const char *namespace, job_pod_f *visit, void *arg);
+                       const struct pods_asked *asked, job_pod_f *visit,
+                       void *arg);
+void embedded_each_asking(void *ctx, const struct snapshot *s, job_pod_f *visit,
+                          void *arg);
+void embedded_each_job(void *ctx, const struct job_name *behind, size_t most,
+                       job_name_f *visit, void *arg);
 uint64_t embedded_pods_version(void *ctx);
 struct ended_jobs *embedded_ended(void *ctx);
 /* Of applied_watch_gone(). */

@@ -16,7 +16,8 @@ bool pending_pod_waits(const struct job_pod *pod, const struct snapshot *s)
 static void gather(void *arg, const struct job_pod *pod)
 {
     struct pending_pods *g = arg;
-    if (!scope_sees(g->snapshot->scope, pod->namespace) ||
+    if ((g->namespace && strcmp(g->namespace, pod->namespace) != 0) ||
+        !scope_sees(g->snapshot->scope, pod->namespace) ||
         !pending_pod_waits(pod, g->snapshot))
         return;
     g->list = xgrow(g->list, g->n, &g->cap, sizeof *g->list);
@@ -42,8 +43,10 @@ void pending_pods_read(struct pending_pods *ret,
                        const struct pod_source *source,
                        const struct snapshot *s, const char *namespace)
 {
-    *ret = (struct pending_pods){.snapshot = s};
-    pod_source_tell(source, each_pod, s, namespace, gather, ret);
+    *ret = (struct pending_pods){.snapshot = s, .namespace = namespace};
+    const struct pods_asked asked = {.namespace = namespace, .unsettled = true};
+    pod_source_tell(source, each_pod, s, &asked, gather, ret);
+    pod_source_tell(source, each_asking, s, gather, ret);
     if (ret->n)
         qsort(ret->list, ret->n, sizeof *ret->list, compare);
 }

@@ -23,6 +23,7 @@ struct pending_pod {
 
 struct pending_pods {
     const struct snapshot *snapshot;
+    const char *namespace; /* NULL: all */
     struct pending_pod *list;
     size_t n, cap;
 };

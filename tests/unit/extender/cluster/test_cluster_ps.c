@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "tests/lib/sim/simstate.h"
 
 /* A pod of that name and status, as the API server has it, put. */
 static void put(struct cluster_ps *c, const char *name, const char *node,
@@ -142,9 +143,9 @@ Test(cluster_ps, tells_since_when)
                  "\"PodScheduled\",\"status\":\"False\",\"reason\":"
                  "\"Unschedulable\"}]");
     uint64_t version = cluster_ps_version(c);
-    cluster_ps_each(c, "other", see, &p);
+    cluster_ps_each(c, &(struct pods_asked){.namespace = "other"}, see, &p);
     cr_expect_null(p.name);
-    cluster_ps_each(c, "ns", see, &p);
+    cluster_ps_each(c, &(struct pods_asked){.namespace = "ns"}, see, &p);
     cr_expect_eq(p.submitted_s, CREATED_S);
     cr_expect_eq(p.started_s, 0, "it does not run");
     cr_expect_eq(p.size, 3);
@@ -155,7 +156,7 @@ Test(cluster_ps, tells_since_when)
                  "{\"state\":{\"terminated\":{\"finishedAt\":"
                  "\"2026-01-02T03:04:30Z\"}}}]");
     cr_expect_neq(cluster_ps_version(c), version);
-    cluster_ps_each(c, NULL, see, &p);
+    cluster_ps_each(c, &(struct pods_asked){0}, see, &p);
     cr_expect_eq(p.started_s, CREATED_S + 1);
     cr_expect_eq(p.ended_s, CREATED_S + 55, "the later one");
     const struct pod_listener l = cluster_ps_listener(c);
@@ -165,5 +166,144 @@ Test(cluster_ps, tells_since_when)
     cr_expect_str_eq(job.name, "j");
     cr_expect_eq(job.state, JOB_FAILED);
     cr_expect_str_eq(job.reason, "Error");
+    cluster_ps_destroy(c);
+}
+
+/* --- in order ----------------------------------------------------------------- */
+
+enum { PODS = 60, CHANGES = 1200 };
+
+/* What is there, by number; of some jobs and namespaces, in some states. */
+static struct there {
+    bool is;
+    unsigned job, state;
+} there[PODS];
+
+static void put_any(struct cluster_ps *c, unsigned i)
+{
+    static const char *const phases[] = {"Pending", "Running", "Succeeded"};
+    struct demand_config config;
+    struct kube_pod pod;
+    struct error err = {0};
+    cleanup_free char *json = xasprintf(
+        "{\"metadata\":{\"name\":\"p%02u\",\"namespace\":\"ns%u\",\"uid\":"
+        "\"u%u\",\"labels\":{\"biga.dev/role\":\"host\",\"biga.dev/job\":"
+        "\"j%u\"}},\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"%s\"}"
+        "}",
+        i, i % 3, i, there[i].job, phases[there[i].state]);
+    demand_config_default(&config);
+    cr_assert_eq(kube_pod_read(json, strlen(json), &config, &pod, &err), 0,
+                 "%s", err.text);
+    const struct pod_listener l = cluster_ps_listener(c);
+    l.put(l.ctx, &pod);
+}
+
+static void count_seen(void *arg, const struct job_pod *p)
+{
+    size_t *seen = arg;
+    (void)p;
+    ++*seen;
+}
+
+struct names {
+    struct job_name last;
+    char texts[2][16];
+    size_t n;
+};
+
+static void see_name(void *arg, const struct job_name *job)
+{
+    struct names *x = arg;
+    cr_assert(x->n == 0 || job_name_compare(&x->last, job) < 0);
+    (void)snprintf(x->texts[0], sizeof x->texts[0], "%s", job->namespace);
+    (void)snprintf(x->texts[1], sizeof x->texts[1], "%s", job->name);
+    x->last = (struct job_name){x->texts[0], x->texts[1]};
+    x->n++;
+}
+
+static void expect_counts(struct cluster_ps *c)
+{
+    size_t of_jobs[3][4] = {0}, unsettled = 0, all = 0, jobs = 0, seen = 0;
+    for (unsigned i = 0; i < PODS; i++) {
+        if (!there[i].is)
+            continue;
+        all++;
+        jobs += of_jobs[i % 3][there[i].job]++ == 0;
+        unsettled += there[i].state == 0; /* it is being created */
+    }
+    cluster_ps_each(c, &(struct pods_asked){0}, count_seen, &seen);
+    cr_assert_eq(seen, all);
+    seen = 0;
+    cluster_ps_each(c, &(struct pods_asked){.unsettled = true}, count_seen,
+                    &seen);
+    cr_assert_eq(seen, unsettled);
+    for (unsigned k = 0; k < 12; k++) {
+        char namespace[8], job[8];
+        (void)snprintf(namespace, sizeof namespace, "ns%u", k / 4);
+        (void)snprintf(job, sizeof job, "j%u", k % 4);
+        seen = 0;
+        cluster_ps_each(c, &(struct pods_asked){namespace, job, false},
+                        count_seen, &seen);
+        cr_assert_eq(seen, of_jobs[k / 4][k % 4]);
+    }
+    struct names x = {.last = {"", ""}};
+    for (size_t before = 1; before != x.n;) { /* two at a time */
+        before = x.n;
+        struct job_name behind = x.last;
+        cluster_ps_each_job(c, &behind, 2, see_name, &x);
+    }
+    cr_assert_eq(x.n, jobs);
+}
+
+static void expect_pages(struct cluster_ps *c)
+{
+    char after[2][16] = {"", ""};
+    size_t n = 1, all = 0;
+    while (n) {
+        const struct cluster_ps_filter f = {.after_namespace = after[0],
+                                            .after_name = after[1],
+                                            .state = POD_STATES,
+                                            .most = 7};
+        struct cluster_ps_pod **list = cluster_ps_list(c, &f, &n);
+        for (size_t i = 0; i < n; i++) {
+            cleanup_with(cluster_ps_pod) struct cluster_ps_pod *found =
+                cluster_ps_find(c, list[i]->namespace, list[i]->name);
+            cr_assert_eq(found, list[i]);
+            int order = strcmp(after[0], list[i]->namespace);
+            cr_assert(order < 0 ||
+                      (order == 0 && strcmp(after[1], list[i]->name) < 0));
+            (void)snprintf(after[0], 16, "%s", list[i]->namespace);
+            (void)snprintf(after[1], 16, "%s", list[i]->name);
+            cluster_ps_pod_unref(list[i]);
+        }
+        all += n;
+        free(list);
+    }
+    for (unsigned i = 0; i < PODS; i++)
+        all -= there[i].is;
+    cr_assert_eq(all, 0);
+}
+
+Test(cluster_ps, has_its_pods_in_order)
+{
+    uint64_t random = 2;
+    struct cluster_ps *c = cluster_ps_create();
+    const struct pod_listener l = cluster_ps_listener(c);
+    for (unsigned i = 0; i < CHANGES; i++) {
+        unsigned pod = sim_random(&random) % PODS;
+        char uid[8];
+        (void)snprintf(uid, sizeof uid, "u%u", pod);
+        there[pod] = (struct there){.is = sim_random(&random) % 4 > 0,
+                                    .job = sim_random(&random) % 4,
+                                    .state = sim_random(&random) % 3};
+        if (there[pod].is)
+            put_any(c, pod);
+        else
+            l.gone(l.ctx, uid);
+        if (i % 20 == 0) {
+            expect_counts(c);
+            expect_pages(c);
+        }
+    }
     cluster_ps_destroy(c);
 }

@@ -16,12 +16,13 @@ static size_t n_pods;
 static struct writer *w;
 static struct str out;
 
-static void each_pod(void *ctx, const struct snapshot *s, const char *namespace,
-                     job_pod_f *visit, void *arg)
+static void each_pod(void *ctx, const struct snapshot *s,
+                     const struct pods_asked *asked, job_pod_f *visit,
+                     void *arg)
 {
     (void)ctx;
     (void)s;
-    (void)namespace;
+    (void)asked;
     for (size_t i = 0; i < n_pods; i++)
         visit(arg, &pods[i]);
 }
