@@ -11,18 +11,23 @@
 
 /* --- the pods of jobs ------------------------------------------------------ */
 
-/* Those of a question, with texts of their own. */
+/* Pods with texts of their own. */
 struct gathered {
     const struct scope *scope;
     const char *namespace, *job; /* NULL: all */
-    struct arena texts;
+    struct arena *texts;
     struct job_pod *list;
     size_t n, cap;
 };
 
-static const char *keep(struct gathered *g, const char *text)
+static const char *keep(struct arena *texts, const char *text)
 {
-    return *text ? arena_strndup(&g->texts, text, strlen(text)) : "";
+    return *text ? arena_strndup(texts, text, strlen(text)) : "";
+}
+
+static struct job_name name_of(const struct job_pod *p)
+{
+    return (struct job_name){p->namespace, p->job};
 }
 
 static void gather(void *arg, const struct job_pod *pod)
@@ -36,18 +41,18 @@ static void gather(void *arg, const struct job_pod *pod)
     g->list = xgrow(g->list, g->n, &g->cap, sizeof *g->list);
     struct job_pod *p = &g->list[g->n++];
     *p = *pod;
-    p->namespace = keep(g, pod->namespace);
-    p->name = keep(g, pod->name);
-    p->job = keep(g, pod->job);
-    p->reason = keep(g, pod->reason);
-    p->message = keep(g, pod->message);
+    p->namespace = keep(g->texts, pod->namespace);
+    p->name = keep(g->texts, pod->name);
+    p->job = keep(g->texts, pod->job);
+    p->reason = keep(g->texts, pod->reason);
+    p->message = keep(g->texts, pod->message);
     p->uid = "";
 }
 
 static int compare_jobs(const struct job_pod *a, const struct job_pod *b)
 {
-    int order = strcmp(a->namespace, b->namespace);
-    return order ? order : strcmp(a->job, b->job);
+    const struct job_name x = name_of(a), y = name_of(b);
+    return job_name_compare(&x, &y);
 }
 
 static int compare_pods(const void *pa, const void *pb)
@@ -204,11 +209,15 @@ static void add(struct jobs_told *t, const struct job_told *job)
     t->list[t->n++] = *job;
 }
 
+static struct job_name told_name(const struct job_told *job)
+{
+    return (struct job_name){job->namespace, job->name};
+}
+
 static int compare_told(const void *pa, const void *pb)
 {
-    const struct job_told *a = pa, *b = pb;
-    int order = strcmp(a->namespace, b->namespace);
-    return order ? order : strcmp(a->name, b->name);
+    const struct job_name a = told_name(pa), b = told_name(pb);
+    return job_name_compare(&a, &b);
 }
 
 /* Those that are gone join those that are there. */
@@ -237,7 +246,9 @@ void jobs_told_read(const struct pod_source *source, const struct snapshot *s,
                     struct jobs_told *ret_told)
 {
     const struct scope *scope = s ? s->scope : NULL; /* a test has none */
-    struct gathered g = {.scope = scope, .namespace = namespace, .job = job};
+    struct arena texts = {NULL};
+    struct gathered g = {
+        .scope = scope, .namespace = namespace, .job = job, .texts = &texts};
     struct jobs_told t = {0};
     struct job_told one;
     const struct pods_asked asked = {.namespace = namespace,
@@ -254,7 +265,7 @@ void jobs_told_read(const struct pod_source *source, const struct snapshot *s,
         add(&t, &one);
     }
     free(g.list);
-    arena_fini(&g.texts);
+    arena_fini(&texts);
     struct ended_jobs *ended = pod_source_ask(source, ended);
     struct joining j = {scope, &t, t.n, namespace, job};
     if (ended)
