@@ -9,12 +9,14 @@
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 
+enum { NAMES = 256 }; /* that are asked for at once */
+
 /* --- the pods of jobs ------------------------------------------------------ */
 
 /* Pods with texts of their own. */
 struct gathered {
     const struct scope *scope;
-    const char *namespace, *job; /* NULL: all */
+    const struct job_name *only; /* NULL: all */
     struct arena *texts;
     struct job_pod *list;
     size_t n, cap;
@@ -30,13 +32,17 @@ static struct job_name name_of(const struct job_pod *p)
     return (struct job_name){p->namespace, p->job};
 }
 
+static bool is_asked(const struct job_name *only, const struct job_name *job)
+{
+    return !only || job_name_compare(only, job) == 0;
+}
+
 static void gather(void *arg, const struct job_pod *pod)
 {
     struct gathered *g = arg;
-    if (!*pod->job || pod->role == ROLE_SERVICE ||
-        !scope_sees(g->scope, pod->namespace) ||
-        (g->namespace && strcmp(g->namespace, pod->namespace) != 0) ||
-        (g->job && strcmp(g->job, pod->job) != 0))
+    const struct job_name job = name_of(pod);
+    if (!*pod->job || pod->role == ROLE_SERVICE || !is_asked(g->only, &job) ||
+        !scope_sees(g->scope, pod->namespace))
         return;
     g->list = xgrow(g->list, g->n, &g->cap, sizeof *g->list);
     struct job_pod *p = &g->list[g->n++];
@@ -203,80 +209,182 @@ static void count_job(struct job_told *ret_told, const struct job_pod *pods,
 
 /* --- all of them ----------------------------------------------------------- */
 
-static void add(struct jobs_told *t, const struct job_told *job)
-{
-    t->list = xgrow(t->list, t->n, &t->cap, sizeof *t->list);
-    t->list[t->n++] = *job;
-}
-
 static struct job_name told_name(const struct job_told *job)
 {
     return (struct job_name){job->namespace, job->name};
 }
 
-static int compare_told(const void *pa, const void *pb)
+static const struct scope *scope_of(const struct jobs_told *t)
 {
-    const struct job_name a = told_name(pa), b = told_name(pb);
-    return job_name_compare(&a, &b);
+    return t->snapshot ? t->snapshot->scope : NULL; /* a test has none */
 }
 
-/* Those that are gone join those that are there. */
-struct joining {
-    const struct scope *scope;
-    struct jobs_told *told;
-    size_t n; /* of those that are there, in order */
-    const char *namespace, *job;
-};
-
-static void join_ended(void *arg, const struct job_told *job)
+static int compare_told(const void *a, const void *b)
 {
-    struct joining *j = arg;
-    const struct job_told *list = j->told->list;
-    if (!scope_sees(j->scope, job->namespace) ||
-        (j->namespace && strcmp(j->namespace, job->namespace) != 0) ||
-        (j->job && strcmp(j->job, job->name) != 0))
+    const struct job_name x = told_name(a), y = told_name(b);
+    return job_name_compare(&x, &y);
+}
+
+static void add_ended(void *arg, const struct job_told *job)
+{
+    struct jobs_told *t = arg;
+    const struct job_name name = told_name(job);
+    if (!is_asked(t->only, &name) || !scope_sees(scope_of(t), job->namespace))
         return;
-    size_t at = lower_bound(j->n, i, compare_told(&list[i], job) < 0);
-    if (at == j->n || compare_told(&list[at], job) != 0)
-        add(j->told, job);
+    t->ended = xgrow(t->ended, t->n_ended, &t->ended_cap, sizeof *t->ended);
+    t->ended[t->n_ended++] = *job;
 }
 
-void jobs_told_read(const struct pod_source *source, const struct snapshot *s,
-                    const char *namespace, const char *job,
-                    struct jobs_told *ret_told)
+/* Those that are in no order where they come from. */
+static void gather_others(struct jobs_told *t)
 {
-    const struct scope *scope = s ? s->scope : NULL; /* a test has none */
-    struct arena texts = {NULL};
     struct gathered g = {
-        .scope = scope, .namespace = namespace, .job = job, .texts = &texts};
-    struct jobs_told t = {0};
-    struct job_told one;
-    const struct pods_asked asked = {.namespace = namespace,
-                                     .job = namespace ? job : NULL};
-    pod_source_tell(source, each_pod, s, &asked, gather, &g);
-    pod_source_tell(source, each_asking, s, gather, &g);
+        .scope = scope_of(t), .only = t->only, .texts = &t->texts};
+    struct ended_jobs *ended = pod_source_ask(t->source, ended);
+    pod_source_tell(t->source, each_asking, t->snapshot, gather, &g);
+    t->asking = g.list;
+    t->n_asking = g.n;
     if (g.n)
         qsort(g.list, g.n, sizeof *g.list, compare_pods);
-    for (size_t i = 0, end; i < g.n; i = end) {
-        for (end = i + 1; end < g.n; end++)
-            if (compare_jobs(&g.list[i], &g.list[end]) != 0)
-                break;
-        count_job(&one, g.list + i, end - i);
-        add(&t, &one);
+    if (ended)
+        ended_jobs_each(ended, clock_wall_s(), add_ended, t);
+    if (t->n_ended)
+        qsort(t->ended, t->n_ended, sizeof *t->ended, compare_told);
+}
+
+/* The first of those that is not below the name, or (`past`) that is above. */
+static size_t asking_from(const struct jobs_told *t,
+                          const struct job_name *name, bool past)
+{
+    return lower_bound(t->n_asking, i, ({
+                           const struct job_name x = name_of(&t->asking[i]);
+                           job_name_compare(&x, name) < past;
+                       }));
+}
+
+static size_t ended_from(const struct jobs_told *t, const struct job_name *name,
+                         bool past)
+{
+    return lower_bound(t->n_ended, i, ({
+                           const struct job_name x = told_name(&t->ended[i]);
+                           job_name_compare(&x, name) < past;
+                       }));
+}
+
+void jobs_told_begin(struct jobs_told *t, const struct pod_source *source,
+                     const struct snapshot *s, const struct job_name *behind)
+{
+    *t = (struct jobs_told){.source = source, .snapshot = s, .behind = *behind};
+    gather_others(t);
+    t->at_asking = asking_from(t, behind, true);
+    t->at_ended = ended_from(t, behind, true);
+}
+
+static void add_name(void *arg, const struct job_name *job)
+{
+    struct jobs_told *t = arg;
+    (void)snprintf(t->last[0], sizeof t->last[0], "%s", job->namespace);
+    (void)snprintf(t->last[1], sizeof t->last[1], "%s", job->name);
+    t->has_all = false;
+    if (!scope_sees(scope_of(t), job->namespace))
+        return;
+    t->names = xgrow(t->names, t->n_names, &t->names_cap, sizeof *t->names);
+    t->names[t->n_names++] =
+        (struct job_name){keep(&t->names_texts, job->namespace),
+                          keep(&t->names_texts, job->name)};
+}
+
+static void load_names(struct jobs_told *t)
+{
+    while (t->at_name == t->n_names && !t->has_all) {
+        char last[2][DEMAND_NAME_MAX + 1];
+        struct job_name behind = t->behind;
+        memcpy(last, t->last, sizeof last);
+        if (behind.name == t->last[1])
+            behind = (struct job_name){last[0], last[1]};
+        arena_fini(&t->names_texts);
+        t->n_names = t->at_name = 0;
+        t->has_all = true; /* unless one comes */
+        pod_source_tell(t->source, each_job, &behind, NAMES, add_name, t);
+        t->behind = (struct job_name){t->last[0], t->last[1]};
+    }
+}
+
+const struct job_name *jobs_told_peek(struct jobs_told *t)
+{
+    struct job_name names[3];
+    size_t n = 0, first = 0;
+    load_names(t);
+    if (t->at_name < t->n_names)
+        names[n++] = t->names[t->at_name];
+    if (t->at_asking < t->n_asking)
+        names[n++] = name_of(&t->asking[t->at_asking]);
+    if (t->at_ended < t->n_ended)
+        names[n++] = told_name(&t->ended[t->at_ended]);
+    for (size_t i = 1; i < n; i++)
+        if (job_name_compare(&names[i], &names[first]) < 0)
+            first = i;
+    t->next = n ? names[first] : (struct job_name){NULL, NULL};
+    return n ? &t->next : NULL;
+}
+
+void jobs_told_pass(struct jobs_told *t)
+{
+    t->at_name += t->at_name < t->n_names &&
+                  job_name_compare(&t->names[t->at_name], &t->next) == 0;
+    t->at_asking = asking_from(t, &t->next, true);
+    t->at_ended = ended_from(t, &t->next, true);
+}
+
+static void gather_asking(const struct jobs_told *t, const struct job_name *job,
+                          struct gathered *g)
+{
+    size_t end = asking_from(t, job, true);
+    for (size_t i = asking_from(t, job, false); i < end; i++) {
+        g->list = xgrow(g->list, g->n, &g->cap, sizeof *g->list);
+        g->list[g->n++] = t->asking[i];
+    }
+}
+
+bool jobs_told_get(const struct jobs_told *t, const struct job_name *job,
+                   struct job_told *ret_told)
+{
+    const struct pods_asked asked = {job->namespace, job->name, false};
+    struct arena texts = {NULL};
+    struct gathered g = {.scope = scope_of(t), .only = job, .texts = &texts};
+    size_t ended = ended_from(t, job, false);
+    pod_source_tell(t->source, each_pod, t->snapshot, &asked, gather, &g);
+    gather_asking(t, job, &g);
+    bool is_there = g.n > 0;
+    if (is_there) {
+        qsort(g.list, g.n, sizeof *g.list, compare_pods);
+        count_job(ret_told, g.list, g.n);
+    } else if (ended < t->n_ended) {
+        const struct job_name name = told_name(&t->ended[ended]);
+        is_there = job_name_compare(&name, job) == 0;
+        if (is_there)
+            *ret_told = t->ended[ended];
     }
     free(g.list);
     arena_fini(&texts);
-    struct ended_jobs *ended = pod_source_ask(source, ended);
-    struct joining j = {scope, &t, t.n, namespace, job};
-    if (ended)
-        ended_jobs_each(ended, clock_wall_s(), join_ended, &j);
-    if (t.n)
-        qsort(t.list, t.n, sizeof *t.list, compare_told);
-    *ret_told = t;
+    return is_there;
 }
 
 void jobs_told_fini(struct jobs_told *t)
 {
-    free(t->list);
-    *t = (struct jobs_told){0};
+    free(t->asking);
+    free(t->ended);
+    free(t->names);
+    arena_fini(&t->texts);
+    arena_fini(&t->names_texts);
+}
+
+bool job_told_read(const struct pod_source *source, const struct snapshot *s,
+                   const struct job_name *job, struct job_told *ret_told)
+{
+    struct jobs_told t = {.source = source, .snapshot = s, .only = job};
+    gather_others(&t);
+    bool is_there = jobs_told_get(&t, job, ret_told);
+    jobs_told_fini(&t);
+    return is_there;
 }

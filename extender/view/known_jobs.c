@@ -7,9 +7,25 @@
 
 void known_jobs_fini(struct known_jobs *k)
 {
-    jobs_told_fini(&k->told);
+    free(k->told);
     free(k->members);
     snapshot_unref(k->snapshot);
+}
+
+static void read_told(struct known_jobs *k, const struct pod_source *source,
+                      const char *namespace, const char *job)
+{
+    const struct job_name behind = {namespace ? namespace : "", ""}, *name;
+    struct jobs_told t;
+    jobs_told_begin(&t, source, k->snapshot, &behind);
+    while ((name = jobs_told_peek(&t))) {
+        k->told = xgrow(k->told, k->n_told, &k->told_cap, sizeof *k->told);
+        if ((!namespace || strcmp(namespace, name->namespace) == 0) &&
+            (!job || strcmp(job, name->name) == 0))
+            k->n_told += jobs_told_get(&t, name, &k->told[k->n_told]);
+        jobs_told_pass(&t);
+    }
+    jobs_told_fini(&t);
 }
 
 void known_jobs_init(struct known_jobs *k, const struct pod_source *source,
@@ -19,15 +35,15 @@ void known_jobs_init(struct known_jobs *k, const struct pod_source *source,
     k->members = job ? alloc_index_find_job(s->allocations, namespace, job,
                                             &k->n)
                      : job_members(s->allocations, namespace, &k->n);
-    jobs_told_read(source, s, namespace, job, &k->told);
+    read_told(k, source, namespace, job);
 }
 
 bool known_jobs_next(struct known_jobs *k)
 {
-    bool has_places = k->at_member < k->n, is_told = k->at_told < k->told.n;
+    bool has_places = k->at_member < k->n, is_told = k->at_told < k->n_told;
     const struct allocation *const *m = has_places ? k->members + k->at_member
                                                    : NULL;
-    struct job_told *t = is_told ? k->told.list + k->at_told : NULL;
+    struct job_told *t = is_told ? k->told + k->at_told : NULL;
     int order = is_told ? 1 : -1;
     if (!has_places && !is_told)
         return false;

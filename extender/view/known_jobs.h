@@ -13,7 +13,8 @@ struct known_jobs {
     struct snapshot *snapshot;
     const struct allocation **members;
     size_t n;
-    struct jobs_told told;
+    struct job_told *told;
+    size_t n_told, told_cap;
     size_t at_member, at_told; /* of the next */
     struct job_parts parts;    /* of the one at hand, and what of them may be */
     struct job_told *completed; /* completed; NULL: nothing */

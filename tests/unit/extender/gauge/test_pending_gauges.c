@@ -16,18 +16,16 @@ static size_t n_pods;
 static struct writer *w;
 static struct str out;
 
-static void each_pod(void *ctx, const struct snapshot *s,
-                     const struct pods_asked *asked, job_pod_f *visit,
-                     void *arg)
+static void each_asking(void *ctx, const struct snapshot *s, job_pod_f *visit,
+                        void *arg)
 {
     (void)ctx;
     (void)s;
-    (void)asked;
     for (size_t i = 0; i < n_pods; i++)
         visit(arg, &pods[i]);
 }
 
-static const struct pod_source_ops ops = {.each_pod = each_pod};
+static const struct pod_source_ops ops = {.each_asking = each_asking};
 static const struct pod_source source = {.ops = &ops};
 
 static void start(void)
