@@ -5,6 +5,7 @@
 #include "extender/console/console_map.h"
 #include "extender/console/console_then.h"
 #include "extender/console/html.h"
+#include "extender/serve/query.h"
 #include "extender/view/known_jobs.h"
 #include "extender/view/pending_pods.h"
 #include "extender/view/views.h"
@@ -182,15 +183,14 @@ static void search_nodes(struct search *x, const struct snapshot *s)
 static void search_jobs(struct search *x, const struct console_reply *r)
 {
     struct known_jobs k;
-    known_jobs_init(&k, &r->app->source, snapshot_ref(r->snapshot), NULL, NULL);
+    known_jobs_init(&k, &r->app->source, snapshot_ref(r->snapshot),
+                    visible_order(r->app, r->snapshot), NULL, NULL);
     while (x->n < FOUND_MAX && known_jobs_next(&k)) {
-        const struct demand *d = k.parts.n ? &k.parts.members[0]->demand : NULL;
-        const char *namespace = d ? d->namespace : k.parts.told->namespace;
-        const char *job = d ? d->job : k.parts.told->name;
-        if (!has(job, x->text) || !found(x, "job"))
+        if (!has(k.name.name, x->text) || !found(x, "job"))
             continue;
-        html_add_link(x->out, "jobs", namespace, job, job);
-        html_addf(x->out, " in %s</li>\n", namespace);
+        html_add_link(x->out, "jobs", k.name.namespace, k.name.name,
+                      k.name.name);
+        html_addf(x->out, " in %s</li>\n", k.name.namespace);
     }
     known_jobs_fini(&k);
 }
@@ -209,17 +209,16 @@ static void search_pending(struct search *x, const struct console_reply *r)
     pending_pods_fini(&g);
 }
 
-static void search_pods(struct search *x, const struct snapshot *s)
+static void search_pods(struct search *x, const struct console_reply *r)
 {
-    size_t n;
-    cleanup_free const struct allocation **all =
-        alloc_index_list(s->allocations, &n);
-    for (size_t i = 0; i < n && x->n < FOUND_MAX; i++) {
-        const struct demand *d = &all[i]->demand;
+    cleanup_with(alloc_order) struct alloc_order *all =
+        visible_order(r->app, r->snapshot);
+    for (size_t i = 0; i < all->n_pods && x->n < FOUND_MAX; i++) {
+        const struct demand *d = &all->pods[i]->demand;
         if (has(d->name, x->text) && found(x, "pod")) {
             html_add_link(x->out, "pods", d->namespace, d->name, d->name);
             html_addf(x->out, " in %s, on %s</li>\n", d->namespace,
-                      all[i]->node);
+                      all->pods[i]->node);
         }
     }
 }
@@ -243,7 +242,7 @@ void page_search(struct httpd_request *rq, void *ctx)
         search_fabric(&x, r.snapshot);
         search_nodes(&x, r.snapshot);
         search_jobs(&x, &r);
-        search_pods(&x, r.snapshot);
+        search_pods(&x, &r);
         search_pending(&x, &r);
         html_addf(&r.out, "</ul><p>%s</p>\n",
                   x.n == 0           ? "Nothing."

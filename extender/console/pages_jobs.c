@@ -9,6 +9,7 @@
 #include "extender/console/html.h"
 #include "extender/console/past.h"
 #include "extender/serve/pending.h"
+#include "extender/serve/query.h"
 #include "extender/view/known_jobs.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
@@ -66,14 +67,19 @@ static void job_row(const struct job_view *v, struct str *out)
 static void write_jobs(struct console_reply *r, struct console_list *list)
 {
     struct known_jobs k;
-    known_jobs_init(&k, &r->app->source, snapshot_ref(r->snapshot), NULL, NULL);
+    known_jobs_init(&k, &r->app->source, snapshot_ref(r->snapshot),
+                    visible_order(r->app, r->snapshot), NULL, NULL);
     while (known_jobs_next(&k)) {
         struct job_view v;
         if (!console_list_next(list))
             continue;
+        if (!known_jobs_read(&k)) { /* it has just gone */
+            str_add(&list->rows, "</tr>\n");
+            continue;
+        }
         job_view_init(&v, k.snapshot, NULL, &k.parts);
         if (v.state == JOB_PENDING)
-            pending_tell_job(r->app, &k);
+            pending_tell_job(r->app, k.snapshot, k.completed, &k.asked);
         job_row(&v, &list->rows);
         job_view_fini(&v);
     }
@@ -239,8 +245,10 @@ void page_job(struct httpd_request *rq, void *ctx)
     static const char *const params[] = {"at", CONSOLE_LIST_PARAMS, NULL};
     struct console_list list;
     struct console_reply r;
-    struct known_jobs k;
+    const struct job_name asked_for = {namespace, job};
+    struct known_job k;
     struct job_view v;
+    unsigned asked = 0;
     if (!console_list_read(&list, rq) ||
         !console_begin(&r, rq, ctx, CONSOLE_JOBS, params))
         return;
@@ -249,21 +257,20 @@ void page_job(struct httpd_request *rq, void *ctx)
         console_then_show(&r, HISTORY_JOB, xasprintf("%s/%s", namespace, job));
         return;
     }
-    known_jobs_init(&k, &r.app->source, snapshot_ref(r.snapshot), namespace,
-                    job);
-    if (!known_jobs_next(&k)) {
+    if (!known_job_init(&k, &r.app->source, snapshot_ref(r.snapshot),
+                        &asked_for)) {
         console_miss(&r,
                      "Job %.63s/%.253s: no pod of it is known, pending, "
                      "placed or ended, and no place is held for one.",
                      namespace, job);
     } else {
         job_view_init(&v, k.snapshot, r.app->achieved, &k.parts);
-        if (v.state == JOB_PENDING)
-            pending_tell_job(r.app, &k);
+        if (v.state == JOB_PENDING && k.parts.told)
+            pending_tell_job(r.app, k.snapshot, &k.told, &asked);
         write_job(&r, &v, &list);
         job_view_fini(&v);
+        known_job_fini(&k);
     }
-    known_jobs_fini(&k);
     console_list_fini(&list);
     if (console_list_is_all(&r))
         console_end(&r);

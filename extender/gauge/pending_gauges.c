@@ -114,7 +114,8 @@ static const struct metric_family jobs_oldest =
           "For how long the first of them waits; 0: there is none.", "reason");
 
 void pending_gauges_write(const struct pod_source *source, struct snapshot *s,
-                          int64_t now_s, struct str *out)
+                          struct alloc_order *order, int64_t now_s,
+                          struct str *out)
 {
     struct tally of_pods = {.snapshot = s, .now_s = now_s}, of_jobs = of_pods;
     struct known_jobs k;
@@ -122,9 +123,11 @@ void pending_gauges_write(const struct pod_source *source, struct snapshot *s,
     pod_source_tell(source, each_pod, s, &asked, count_pod, &of_pods);
     pod_source_tell(source, each_asking, s, count_pod, &of_pods);
     write_tally(&pods, &pods_oldest, &of_pods, out);
-    known_jobs_init(&k, source, snapshot_ref(s), NULL, NULL);
+    known_jobs_init(&k, source, snapshot_ref(s), alloc_order_ref(order), NULL,
+                    NULL);
     while (known_jobs_next(&k))
-        count_job(&of_jobs, &k.parts);
+        if (known_jobs_read(&k))
+            count_job(&of_jobs, &k.parts);
     known_jobs_fini(&k);
     write_tally(&jobs, &jobs_oldest, &of_jobs, out);
 }

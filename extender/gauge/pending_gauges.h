@@ -4,13 +4,15 @@
 #define BIGA_EXTENDER_GAUGE_PENDING_GAUGES_H
 
 #include "extender/pods/pod_source.h"
+#include "extender/state/alloc_order.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/str.h"
 
 /* Append them, as `biga jobs` and the page of what is pending tell them; `now_s`
  * is wall time.  Reasons are words of a fixed table, and so are ages, whatever
- * pods there are.  Walks over all pods twice, mostly without a lock. */
+ * pods there are; `order` is the snapshot's.  Walks over all pods twice, mostly without a lock. */
 void pending_gauges_write(const struct pod_source *source, struct snapshot *s,
-                          int64_t now_s, struct str *out);
+                          struct alloc_order *order, int64_t now_s,
+                          struct str *out);
 
 #endif

@@ -102,13 +102,13 @@ void pending_judge(const struct app *app, const struct snapshot *snapshot,
     str_fini(&account.text);
 }
 
-void pending_tell_job(const struct app *app, struct known_jobs *k)
+void pending_tell_job(const struct app *app, const struct snapshot *snapshot,
+                      struct job_told *told, unsigned *asked)
 {
-    struct job_told *told = k->completed;
     struct pending_verdict v;
-    if (!told || !told->asks || k->asked++ >= PENDING_ASKS_MAX)
+    if (!told || !told->asks || (*asked)++ >= PENDING_ASKS_MAX)
         return;
-    pending_judge(app, k->snapshot, told->namespace, told->pod, &v);
+    pending_judge(app, snapshot, told->namespace, told->pod, &v);
     if (v.text.size)
         job_reason("", str_text(&v.text), told->reason);
     str_fini(&v.text);

@@ -33,8 +33,10 @@ void pending_judge(const struct app *app, const struct snapshot *snapshot,
                    const char *namespace, const char *name,
                    struct pending_verdict *ret);
 
-/* Complete the job at hand: what it waits for, where its pods do not say that
- * themselves. */
-void pending_tell_job(const struct app *app, struct known_jobs *k);
+/* Complete what is told of a job: what it waits for, where its pods do not say
+ * that themselves.  `asked` counts for how many of one answer that was done,
+ * PENDING_ASKS_MAX at most; `told` may be NULL. */
+void pending_tell_job(const struct app *app, const struct snapshot *snapshot,
+                      struct job_told *told, unsigned *asked);
 
 #endif

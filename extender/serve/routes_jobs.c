@@ -35,22 +35,20 @@ static bool list_job(struct page *page, struct known_jobs *k,
                      const struct app *app, unsigned state)
 {
     struct job_view v;
+    if (!known_jobs_read(k) ||
+        (state < JOB_STATES && state != known_jobs_state(k)))
+        return true;
+    if (!page_next(page, k->name.namespace, k->name.name))
+        return false;
     job_view_init(&v, k->snapshot, NULL, &k->parts);
-    bool more = true, wanted = state == JOB_STATES || state == v.state;
-    if (page->after && !query_is_after(v.namespace, v.job, page->after))
-        wanted = false;
-    if (wanted)
-        more = page_next(page, v.namespace, v.job);
-    if (wanted && more) {
-        if (v.state == JOB_PENDING)
-            pending_tell_job(app, k);
-        if (page->text)
-            job_view_row(&v, &page->table);
-        else
-            job_view_write(&v, page->out);
-    }
+    if (v.state == JOB_PENDING)
+        pending_tell_job(app, k->snapshot, k->completed, &k->asked);
+    if (page->text)
+        job_view_row(&v, &page->table);
+    else
+        job_view_write(&v, page->out);
     job_view_fini(&v);
-    return more;
+    return true;
 }
 
 void on_jobs(struct httpd_request *rq, void *ctx)
@@ -70,8 +68,14 @@ void on_jobs(struct httpd_request *rq, void *ctx)
     if (is_pods_current(rq, app, s))
         return;
     page_begin(&page, rq, limit, job_view_heads, "snapshot", s->number);
-    known_jobs_init(&k, &app->source, steal(&s), httpd_query(rq, "namespace"),
-                    NULL);
+    struct job_name behind = {"", ""};
+    cleanup_free char *namespace = page.after
+                                       ? query_key(page.after, &behind.name)
+                                       : NULL;
+    behind.namespace = namespace ? namespace : "";
+    struct alloc_order *order = visible_order(app, s);
+    known_jobs_init(&k, &app->source, steal(&s), order,
+                    httpd_query(rq, "namespace"), &behind);
     while (known_jobs_next(&k) && list_job(&page, &k, app, state))
         ;
     page_end(&page);
@@ -82,35 +86,34 @@ void on_jobs(struct httpd_request *rq, void *ctx)
 
 /* A job and what it borrows from. */
 struct found {
-    struct known_jobs known;
+    struct known_job known;
     struct job_view view;
 };
 
 static void found_fini(struct found *f)
 {
     job_view_fini(&f->view);
-    known_jobs_fini(&f->known);
+    known_job_fini(&f->known);
 }
 
 /* The job of the path; false when the request has been failed. */
 static bool find_job(struct httpd_request *rq, struct app *app,
                      struct found *ret_found)
 {
-    const char *namespace = httpd_arg(rq, 0), *job = httpd_arg(rq, 1);
-    struct known_jobs *k = &ret_found->known;
-    known_jobs_init(k, &app->source, visible_snapshot(app, rq), namespace, job);
-    if (!known_jobs_next(k)) {
-        known_jobs_fini(k);
+    const struct job_name name = {httpd_arg(rq, 0), httpd_arg(rq, 1)};
+    struct known_job *k = &ret_found->known;
+    unsigned asked = 0;
+    if (!known_job_init(k, &app->source, visible_snapshot(app, rq), &name)) {
         httpd_fail(rq, 404,
                    "job %.63s/%.253s: no pod of it is known, pending, placed "
                    "or ended, and no place is held for one: see /v1/jobs (biga "
                    "jobs) for the jobs",
-                   namespace, job);
+                   name.namespace, name.name);
         return false;
     }
     job_view_init(&ret_found->view, k->snapshot, app->achieved, &k->parts);
-    if (ret_found->view.state == JOB_PENDING)
-        pending_tell_job(app, k);
+    if (ret_found->view.state == JOB_PENDING && k->parts.told)
+        pending_tell_job(app, k->snapshot, &k->told, &asked);
     return true;
 }
 

@@ -4,6 +4,7 @@
 #include "extender/gauge/pending_gauges.h"
 #include "extender/relay/relay.h"
 #include "extender/serve/app.h"
+#include "extender/serve/query.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/process_metrics.h"
@@ -39,6 +40,7 @@ void on_metrics(struct httpd_request *rq, void *ctx)
 {
     struct app *app = ctx;
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    cleanup_with(alloc_order) struct alloc_order *order = visible_order(app, s);
     struct metrics *m = app->listener.metrics;
     struct str *out = httpd_reply(rq);
     fleet_gauges_set(m, s, app->achieved);
@@ -54,7 +56,7 @@ void on_metrics(struct httpd_request *rq, void *ctx)
     pod_source_tell(&app->source, gauge, s);
     metrics_write(m, out);
     fleet_gauges_write(s, out);
-    pending_gauges_write(&app->source, s, clock_wall_s(), out);
+    pending_gauges_write(&app->source, s, order, clock_wall_s(), out);
     process_metrics_build("biga_extender_build_info", out);
     process_metrics_write(out);
     httpd_content_type(rq, METRICS_CONTENT_TYPE);

@@ -11,57 +11,6 @@
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 
-/* --- members ------------------------------------------------------------ */
-
-static bool is_member(const struct allocation *a, const char *namespace)
-{
-    const struct demand *d = &a->demand;
-    return *d->job && d->role != ROLE_SERVICE &&
-           (!namespace || strcmp(d->namespace, namespace) == 0);
-}
-
-static int job_compare(const struct allocation *a, const struct allocation *b)
-{
-    int order = strcmp(a->demand.namespace, b->demand.namespace);
-    return order ? order : strcmp(a->demand.job, b->demand.job);
-}
-
-static int member_order(const void *pa, const void *pb)
-{
-    const struct allocation *a = *(const struct allocation *const *)pa;
-    const struct allocation *b = *(const struct allocation *const *)pb;
-    int order = job_compare(a, b);
-    if (order == 0)
-        order = (a->demand.pair > b->demand.pair) -
-                (a->demand.pair < b->demand.pair);
-    if (order == 0)
-        order = (a->number > b->number) - (a->number < b->number);
-    return order ? order : allocation_compare_pod(a, b);
-}
-
-const struct allocation **job_members(const struct alloc_index *x,
-                                      const char *namespace, size_t *ret_n)
-{
-    size_t n, kept = 0;
-    const struct allocation **all = alloc_index_list(x, &n);
-    for (size_t i = 0; i < n; i++)
-        if (is_member(all[i], namespace))
-            all[kept++] = all[i];
-    if (kept)
-        qsort(all, kept, sizeof *all, member_order);
-    *ret_n = kept;
-    return all;
-}
-
-size_t job_members_end(const struct allocation *const *members, size_t n,
-                       size_t i)
-{
-    size_t end = i + 1;
-    while (end < n && job_compare(members[i], members[end]) == 0)
-        end++;
-    return end;
-}
-
 /* --- pairs -------------------------------------------------------------- */
 
 /* The better witness of a pair's place: host pod, held place, xPU pod. */

@@ -30,7 +30,7 @@ struct job_pair {
 /* What is known of a job; one of both at least. */
 struct job_parts {
     /* of one job, by pair and then binding number, as alloc_index_find_job()
-     * gives them */
+     * and alloc_order have them */
     const struct allocation *const *members;
     size_t n;
     const struct job_told *told; /* NULL: its pods are not known */
@@ -93,13 +93,5 @@ void job_pair_rows(const struct job_view *v, struct table *t);
 /* A file of one form; see job_maps.h.  The job must be whole. */
 int job_view_map(const struct job_view *v, enum map_format format,
                  struct str *out, struct error *err);
-
-/* All jobs of the index (a namespace's, or NULL): their members in the order
- * of namespace, job, pair and binding number.  The caller frees the array;
- * job_members_end() tells where the job that begins at `i` ends. */
-const struct allocation **job_members(const struct alloc_index *x,
-                                      const char *namespace, size_t *ret_n);
-size_t job_members_end(const struct allocation *const *members, size_t n,
-                       size_t i);
 
 #endif

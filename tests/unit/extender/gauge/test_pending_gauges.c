@@ -69,7 +69,9 @@ static void write_now(void)
 {
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
     str_reset(&out);
-    pending_gauges_write(&source, s, NOW_S, &out);
+    cleanup_with(alloc_order) struct alloc_order *order =
+        alloc_order_create(s->allocations, NULL);
+    pending_gauges_write(&source, s, order, NOW_S, &out);
 }
 
 static void expect(const char *line)
