@@ -1,5 +1,6 @@
 #include "extender/gauge/pending_gauges.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "extender/jobs/job_state.h"
@@ -58,27 +59,92 @@ static void count(struct tally *t, unsigned reason, int64_t since_s)
         t->oldest_s[reason] = age_s;
 }
 
+/* --- pods ------------------------------------------------------------------- */
+
+/* The jobs that may wait: those of pods that wait, and those of which places are
+ * missing.  Names of the latter are the order's. */
+struct jobs {
+    struct arena texts;
+    struct job_name *list;
+    size_t n, cap;
+};
+
+static void add_job(struct jobs *jobs, const char *namespace, const char *name)
+{
+    jobs->list = xgrow(jobs->list, jobs->n, &jobs->cap, sizeof *jobs->list);
+    jobs->list[jobs->n++] = (struct job_name){namespace, name};
+}
+
+struct pods {
+    struct tally *tally;
+    struct jobs jobs;
+};
+
 static void count_pod(void *arg, const struct job_pod *pod)
 {
-    struct tally *t = arg;
-    if (pending_pod_waits(pod, t->snapshot))
-        count(t, find_reason(pod->reason, pod->gated, false), pod->submitted_s);
+    struct pods *p = arg;
+    struct jobs *jobs = &p->jobs;
+    const struct job_name job = {pod->namespace, pod->job};
+    if (pending_pod_waits(pod, p->tally->snapshot))
+        count(p->tally, find_reason(pod->reason, pod->gated, false),
+              pod->submitted_s);
+    if (!pod_state_is_unsettled(pod->state) || !*pod->job ||
+        pod->role == ROLE_SERVICE ||
+        (jobs->n && job_name_compare(&jobs->list[jobs->n - 1], &job) == 0))
+        return;
+    add_job(jobs,
+            arena_strndup(&jobs->texts, job.namespace, strlen(job.namespace)),
+            arena_strndup(&jobs->texts, job.name, strlen(job.name)));
 }
+
+/* --- jobs ------------------------------------------------------------------- */
 
 /* Of one that has places, and of which nobody knows the pods, those are to
  * come. */
-static void count_job(struct tally *t, const struct job_parts *parts)
+static void count_job(struct tally *t, const struct job_told *told,
+                      const struct alloc_job *places)
 {
     static const struct job_told unknown = {.asks = true};
-    const struct job_told *told = parts->told ? parts->told : &unknown;
-    struct job_view v;
-    if (told->state != JOB_PENDING)
+    if (known_job_state(told, places) != JOB_PENDING || (!told && !places))
         return;
-    job_view_init(&v, t->snapshot, NULL, parts);
-    if (v.state == JOB_PENDING)
-        count(t, find_reason(told->reason, told->gated, told->asks),
-              told->submitted_s);
-    job_view_fini(&v);
+    told = told ? told : &unknown;
+    count(t, find_reason(told->reason, told->gated, told->asks),
+          told->submitted_s);
+}
+
+static int compare_jobs(const void *a, const void *b)
+{
+    return job_name_compare(a, b);
+}
+
+static void count_jobs(struct tally *t, struct jobs *jobs,
+                       const struct pod_source *source,
+                       const struct alloc_order *order)
+{
+    struct jobs_told told;
+    for (size_t i = 0; i < order->n_jobs; i++) {
+        const struct alloc_job *j = &order->jobs[i];
+        const struct demand *d = alloc_job_demand(order, j);
+        if (j->n_pairs != j->size)
+            add_job(jobs, d->namespace, d->job);
+    }
+    if (jobs->n)
+        qsort(jobs->list, jobs->n, sizeof *jobs->list, compare_jobs);
+    jobs_told_begin(&told, source, t->snapshot,
+                    &(const struct job_name){"", ""});
+    for (size_t i = 0; i < jobs->n; i++) {
+        const struct job_name *name = &jobs->list[i];
+        struct job_told job;
+        if (i && job_name_compare(name, name - 1) == 0)
+            continue;
+        bool is_told = jobs_told_get(&told, name, &job);
+        size_t at = alloc_order_job_from(order, name->namespace, name->name,
+                                         false);
+        size_t end = alloc_order_job_from(order, name->namespace, name->name,
+                                          true);
+        count_job(t, is_told ? &job : NULL, at < end ? &order->jobs[at] : NULL);
+    }
+    jobs_told_fini(&told);
 }
 
 static void write_tally(const struct metric_family *number,
@@ -113,21 +179,19 @@ static const struct metric_family jobs_oldest =
     GAUGE("biga_pending_jobs_oldest_seconds",
           "For how long the first of them waits; 0: there is none.", "reason");
 
-void pending_gauges_write(const struct pod_source *source, struct snapshot *s,
-                          struct alloc_order *order, int64_t now_s,
+void pending_gauges_write(const struct pod_source *source,
+                          const struct snapshot *s,
+                          const struct alloc_order *order, int64_t now_s,
                           struct str *out)
 {
-    struct tally of_pods = {.snapshot = s, .now_s = now_s}, of_jobs = of_pods;
-    struct known_jobs k;
     const struct pods_asked asked = {.unsettled = true};
-    pod_source_tell(source, each_pod, s, &asked, count_pod, &of_pods);
-    pod_source_tell(source, each_asking, s, count_pod, &of_pods);
+    struct tally of_pods = {.snapshot = s, .now_s = now_s}, of_jobs = of_pods;
+    struct pods waiting = {.tally = &of_pods};
+    pod_source_tell(source, each_pod, s, &asked, count_pod, &waiting);
+    pod_source_tell(source, each_asking, s, count_pod, &waiting);
     write_tally(&pods, &pods_oldest, &of_pods, out);
-    known_jobs_init(&k, source, snapshot_ref(s), alloc_order_ref(order), NULL,
-                    NULL);
-    while (known_jobs_next(&k))
-        if (known_jobs_read(&k))
-            count_job(&of_jobs, &k.parts);
-    known_jobs_fini(&k);
+    count_jobs(&of_jobs, &waiting.jobs, source, order);
     write_tally(&jobs, &jobs_oldest, &of_jobs, out);
+    free(waiting.jobs.list);
+    arena_fini(&waiting.jobs.texts);
 }
