@@ -235,8 +235,12 @@ void embedded_gauge(void *ctx, const struct snapshot *s)
     size_t pods[POD_STATES] = {0}, places[PLACE_HEALTHS] = {0};
     struct error ignored;
     cleanup_with(pod_set) struct pod_set *set = applied_get(e->store.applied);
-    for (size_t i = 0; i < set->n_pods; i++)
-        pods[pod_state_shown(set->pods[i], pod_place(set->pods[i], s))]++;
+    for (size_t i = 0; i < set->n_pods; i++) {
+        enum pod_state state = (enum pod_state)set->states[i];
+        if (state == POD_STATE_PENDING && pod_place(set->pods[i], s))
+            state = POD_STATE_WANTED;
+        pods[state]++;
+    }
     for (unsigned i = 0; i < POD_STATES; i++) {
         const char *state = pod_state_name((enum pod_state)i);
         metrics_set(m, APP_PODS, &state, (int64_t)pods[i]);

@@ -1,5 +1,6 @@
 #include "extender/serve/routes_pods.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -14,6 +15,7 @@
 #include "extender/serve/query.h"
 #include "extender/serve/routes_private.h"
 #include "lib/base/jwrite.h"
+#include "lib/base/lower_bound.h"
 #include "lib/base/mem.h"
 
 static const char *const no_params[] = {NULL};
@@ -266,37 +268,91 @@ struct filters {
     unsigned state; /* POD_STATES: any */
 };
 
-static bool passes(const struct filters *f, const struct applied_pod *p,
-                   const struct allocation *place)
+/* Pods in their order, with all that can be on the page among them. */
+struct pods {
+    struct applied_pod *const *list;
+    const uint8_t *states; /* as a set has them; NULL: they are not at hand */
+    size_t n;
+    struct applied_pod **own; /* to be freed, or NULL */
+};
+
+/* Those with a place on the node. */
+static struct pods pods_on(const struct look *look, const char *node)
 {
-    if (f->after && !query_is_after(p->namespace, p->name, f->after))
-        return false;
-    if (f->namespace && strcmp(p->namespace, f->namespace) != 0)
-        return false;
-    if (!scope_sees(f->scope, p->namespace))
-        return false;
+    size_t n;
+    cleanup_free const struct allocation **places =
+        alloc_index_on_node(look->snapshot->allocations, node, &n);
+    struct pods x = {.own = xcalloc(n + 1, sizeof *x.own)};
+    for (size_t i = 0; i < n; i++) {
+        const struct demand *d = &places[i]->demand;
+        struct applied_pod *p = pod_set_find(look->set, d->namespace, d->name);
+        if (p && pod_place(p, look->snapshot) == places[i])
+            x.own[x.n++] = p;
+    }
+    x.list = x.own;
+    return x;
+}
+
+static size_t pods_from(const struct pods *x, const struct filters *f)
+{
+    struct applied_pod *const *list = x->list;
+    size_t behind = 0, from = 0;
+    if (f->after)
+        behind = lower_bound(
+            x->n, i,
+            !query_is_after(list[i]->namespace, list[i]->name, f->after));
+    if (f->namespace)
+        from = lower_bound(x->n, i,
+                           strcmp(list[i]->namespace, f->namespace) < 0);
+    return behind > from ? behind : from;
+}
+
+/* `state` is what a set has: a place makes of one that is pending another. */
+static bool may_be(const struct filters *f, enum pod_state state)
+{
+    return f->state == POD_STATES || f->state == state ||
+           (f->state == POD_STATE_WANTED && state == POD_STATE_PENDING);
+}
+
+static bool passes(const struct filters *f, const struct applied_pod *p,
+                   const struct snapshot *s)
+{
     if (f->job && strcmp(p->demand.job, f->job) != 0)
         return false;
-    if (f->node && (!place || strcmp(place->node, f->node) != 0))
-        return false;
-    return f->state == POD_STATES || pod_state_shown(p, place) == f->state;
+    return f->state == POD_STATES ||
+           pod_state_shown(p, pod_place(p, s)) == f->state;
 }
 
 static void list_pods(struct page *page, const struct look *look,
                       const struct filters *f)
 {
-    for (size_t i = 0; i < look->set->n_pods; i++) {
-        const struct applied_pod *p = look->set->pods[i];
-        const struct allocation *place = pod_place(p, look->snapshot);
-        if (!passes(f, p, place))
+    const struct pod_set *set = look->set;
+    const struct pods x = f->node ? pods_on(look, f->node)
+                                  : (struct pods){set->pods, set->states,
+                                                  set->n_pods, NULL};
+    for (size_t i = pods_from(&x, f); i < x.n; i++) {
+        const struct applied_pod *p = x.list[i];
+        if (x.states && !may_be(f, (enum pod_state)x.states[i]))
+            continue;
+        if (f->namespace && strcmp(p->namespace, f->namespace) != 0)
+            break;
+        if (!scope_sees(f->scope, p->namespace)) { /* nor the others of it */
+            i = lower_bound_near(i, x.n, k,
+                                 strcmp(x.list[k]->namespace, p->namespace) ==
+                                     0) -
+                1;
+            continue;
+        }
+        if (!passes(f, p, look->snapshot))
             continue;
         if (!page_next(page, p->namespace, p->name))
-            return;
+            break;
         if (page->text)
             pod_view_row(p, look->snapshot, &page->table);
         else
             pod_view(p, look->snapshot, false, page->out);
     }
+    free(x.own);
 }
 
 static const char *state_word(unsigned index)

@@ -250,11 +250,13 @@ static void on_cards(struct httpd_request *rq, void *ctx)
         snapshot_unref(list.snapshot);
         return;
     }
-    for (size_t i = cards_from(&list, from, &card); i < s->n_nodes; i++) {
+    size_t first = only ? node_from(s, only) : 0;
+    size_t resume = cards_from(&list, from, &card);
+    for (size_t i = resume > first ? resume : first; i < s->n_nodes; i++) {
         const struct node *node = snapshot_node(s, i);
         bool resumed = card && strcmp(node->name, from) == 0;
         if (only && strcmp(node->name, only) != 0)
-            continue;
+            break;
         if (!list_cards(&list, node, resumed ? card : NULL, state))
             break;
     }
@@ -328,6 +330,22 @@ static void on_topology(struct httpd_request *rq, void *ctx)
 
 /* --- allocations ---------------------------------------------------------- */
 
+/* Where the page begins. */
+static size_t allocations_from(const struct list *list, const char *namespace,
+                               const struct allocation *const *all, size_t n)
+{
+    const char *after = list->page.after;
+    size_t behind = 0, from = 0;
+    if (after)
+        behind = lower_bound(n, i,
+                             !query_is_after(all[i]->demand.namespace,
+                                             all[i]->demand.name, after));
+    if (namespace)
+        from = lower_bound(n, i,
+                           strcmp(all[i]->demand.namespace, namespace) < 0);
+    return behind > from ? behind : from;
+}
+
 static void on_allocations(struct httpd_request *rq, void *ctx)
 {
     static const char *const params[] = {"continue", "limit", "namespace",
@@ -339,15 +357,16 @@ static void on_allocations(struct httpd_request *rq, void *ctx)
     if (!httpd_query_only(rq, params) ||
         !list_begin(&list, rq, ctx, view_allocation_heads))
         return;
-    cleanup_free const struct allocation **all =
-        alloc_index_list(list.snapshot->allocations, &n);
-    for (size_t i = 0; i < n; i++) {
+    cleanup_with(alloc_order) struct alloc_order *order =
+        visible_order(ctx, list.snapshot);
+    cleanup_free const struct allocation **on_node =
+        node ? alloc_index_on_node(order->of, node, &n) : NULL;
+    const struct allocation *const *all = node ? on_node : order->pods;
+    n = node ? n : order->n_pods;
+    for (size_t i = allocations_from(&list, namespace, all, n); i < n; i++) {
         const struct demand *d = &all[i]->demand;
-        if ((list.page.after &&
-             !query_is_after(d->namespace, d->name, list.page.after)) ||
-            (node && strcmp(all[i]->node, node) != 0) ||
-            (namespace && strcmp(d->namespace, namespace) != 0))
-            continue;
+        if (namespace && strcmp(d->namespace, namespace) != 0)
+            break;
         if (!page_next(&list.page, d->namespace, d->name))
             break;
         if (list.page.text) {
