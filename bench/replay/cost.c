@@ -50,35 +50,72 @@ static void take_slower(struct link *worst, struct link l)
     worst->beta = fmax(worst->beta, l.beta);
 }
 
-/* The slowest link of the ring 0, 1, … n - 1, 0. */
-static struct link ring_link(const struct costs_model *m,
-                             const struct fabric *fabric,
-                             const struct cost_place *places, size_t n)
+/* The pairs of a job, and what of its own goes over each leaf's uplinks in the
+ * step that is looked at. */
+struct talk {
+    const struct costs_model *m;
+    const struct cost_net *net;
+    const struct cost_place *places;
+    size_t n;
+    double *flows; /* by leaf, zero between two steps; NULL: nobody shares */
+};
+
+/* How many times as long bytes take over the uplinks of a leaf. */
+static double stretch(const struct talk *t, int32_t leaf)
+{
+    if (!t->flows || leaf == FABRIC_NONE)
+        return 1;
+    double flows = t->flows[leaf] + t->net->others[leaf];
+    double links = t->net->links[leaf];
+    return flows <= links ? 1 : flows / (links * t->m->contended);
+}
+
+static struct link link_between(const struct talk *t,
+                                const struct cost_place *a,
+                                const struct cost_place *b)
+{
+    unsigned far = a->relation > b->relation ? a->relation : b->relation;
+    enum cost_tier tier = cost_tier(t->net->fabric, a, b);
+    struct link l = link_of(t->m, far, tier);
+    if (tier > COST_LEAF)
+        l.beta *= fmax(stretch(t, a->leaf), stretch(t, b->leaf));
+    return l;
+}
+
+static void set_flow(struct talk *t, int32_t leaf, double flows)
+{
+    if (t->flows && leaf != FABRIC_NONE)
+        t->flows[leaf] = flows;
+}
+
+static void clear_flows(struct talk *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        set_flow(t, t->places[i].leaf, 0);
+}
+
+/* The slowest link when each pair i sends to i + step, around the end. */
+static struct link shift_link(struct talk *t, size_t step)
 {
     struct link worst = {0};
-    for (size_t i = 0; i < n; i++) {
-        const struct cost_place *a = &places[i], *b = &places[(i + 1) % n];
-        unsigned far = a->relation > b->relation ? a->relation : b->relation;
-        take_slower(&worst, link_of(m, far, cost_tier(fabric, a, b)));
+    for (size_t i = 0; t->flows && i < t->n; i++) {
+        int32_t leaf = t->places[i].leaf;
+        if (leaf != FABRIC_NONE && leaf != t->places[(i + step) % t->n].leaf)
+            t->flows[leaf]++;
     }
+    for (size_t i = 0; i < t->n; i++)
+        take_slower(&worst, link_between(t, &t->places[i],
+                                         &t->places[(i + step) % t->n]));
+    clear_flows(t);
     return worst;
 }
 
 /* The slowest link of each round of recursive doubling, summed up. */
-static struct link tree_links(const struct costs_model *m,
-                              const struct fabric *fabric,
-                              const struct cost_place *places, size_t n)
+static struct link tree_links(struct talk *t)
 {
     struct link sum = {0};
-    for (size_t step = 1; step < n; step *= 2) {
-        struct link worst = {0};
-        for (size_t i = 0; i < n; i++) {
-            const struct cost_place *a = &places[i];
-            const struct cost_place *b = &places[(i + step) % n];
-            unsigned far = a->relation > b->relation ? a->relation
-                                                     : b->relation;
-            take_slower(&worst, link_of(m, far, cost_tier(fabric, a, b)));
-        }
+    for (size_t step = 1; step < t->n; step *= 2) {
+        struct link worst = shift_link(t, step);
         sum.alpha += worst.alpha;
         sum.beta += worst.beta;
     }
@@ -132,19 +169,33 @@ static void count_near(const struct fabric *fabric,
     }
 }
 
-/* Each rank sends to all others in turn; the slowest rank counts.  Its own
- * relation bounds it, and that of the worst it talks to. */
-static struct link exchange_links(const struct costs_model *m,
-                                  const struct fabric *fabric,
-                                  const struct cost_place *places, size_t n)
+/* The most that bytes are held up when each rank sends to all others in turn:
+ * of those of a leaf as many are under way as its share of them is. */
+static double exchange_stretch(struct talk *t, const uint32_t *at_leaf)
 {
+    double most = 1, n = (double)t->n;
+    for (size_t i = 0; i < t->n; i++)
+        set_flow(t, t->places[i].leaf, at_leaf[i] * (n - at_leaf[i]) / (n - 1));
+    for (size_t i = 0; i < t->n; i++)
+        most = fmax(most, stretch(t, t->places[i].leaf));
+    clear_flows(t);
+    return most;
+}
+
+/* The slowest rank counts.  Its own relation bounds it, and that of the worst
+ * it talks to. */
+static struct link exchange_links(struct talk *t)
+{
+    const struct cost_place *places = t->places;
+    size_t n = t->n;
     struct link worst = {0};
     cleanup_free uint32_t *near = xcalloc(3 * n, sizeof *near);
     unsigned far = 0;
     for (unsigned level = 0; level < 3; level++)
-        count_near(fabric, places, n, level, near + level * n);
+        count_near(t->net->fabric, places, n, level, near + level * n);
     for (size_t i = 0; i < n; i++)
         far = places[i].relation > far ? places[i].relation : far;
+    double held_up = exchange_stretch(t, near + n);
     for (size_t i = 0; i < n; i++) {
         double at_node = near[i], at_leaf = near[n + i];
         double at_spine = near[2 * n + i];
@@ -153,10 +204,10 @@ static struct link exchange_links(const struct costs_model *m,
         double many[COST_TIERS] = {at_node - 1, at_leaf - at_node,
                                    at_spine - at_leaf, (double)n - at_spine};
         struct link sum = {0};
-        for (unsigned t = 0; t < COST_TIERS; t++) {
-            struct link l = link_of(m, far, (enum cost_tier)t);
-            sum.alpha += many[t] * l.alpha;
-            sum.beta += many[t] * l.beta;
+        for (unsigned k = 0; k < COST_TIERS; k++) {
+            struct link l = link_of(t->m, far, (enum cost_tier)k);
+            sum.alpha += many[k] * l.alpha;
+            sum.beta += many[k] * l.beta * (k > COST_LEAF ? held_up : 1);
         }
         take_slower(&worst, sum);
     }
@@ -166,15 +217,19 @@ static struct link exchange_links(const struct costs_model *m,
 /* --- a job -------------------------------------------------------------- */
 
 double cost_job(const struct costs_model *m, const struct profile *profile,
-                const struct fabric *fabric, const struct cost_place *places,
+                const struct cost_net *net, const struct cost_place *places,
                 size_t n)
 {
     double seconds = 0, ranks = (double)n;
     if (n < 2)
         return 0;
-    struct link ring = ring_link(m, fabric, places, n);
-    struct link tree = tree_links(m, fabric, places, n);
-    struct link all = exchange_links(m, fabric, places, n);
+    cleanup_free double *flows =
+        net->links ? xcalloc(fabric_n_domains(net->fabric) + 1, sizeof *flows)
+                   : NULL;
+    struct talk t = {m, net, places, n, flows};
+    struct link ring = shift_link(&t, 1);
+    struct link tree = tree_links(&t);
+    struct link all = exchange_links(&t);
     for (size_t i = 0; i < profile->n; i++) {
         const struct profile_call *c = &profile->calls[i];
         double one = 0, part = c->bytes / ranks;

@@ -5,7 +5,10 @@
  * A message of m bytes between two pairs takes alpha + m / bandwidth; alpha
  * is that of the farthest tier between them, the bandwidth that of the worse
  * relation of the two pairs, times the factor of the tier.  A collective is
- * as slow as its slowest link in each step. */
+ * as slow as its slowest link in each step.
+ *
+ * The uplinks of a leaf switch are shared by all jobs: when more flows want to
+ * go up (or down) than there are links, each gets the same part. */
 #ifndef BIGA_BENCH_REPLAY_COST_H
 #define BIGA_BENCH_REPLAY_COST_H
 
@@ -30,6 +33,9 @@ struct costs_model {
     double bytes_per_s[RELATION_COUNT];
     double alpha_s[COST_TIERS];
     double factor[COST_TIERS];
+    double tapered;   /* cards below a leaf per link above; 0: links are not
+                       * shared */
+    double contended; /* of its bandwidth a shared link still carries */
 };
 
 enum collective {
@@ -90,10 +96,18 @@ enum cost_tier cost_tier(const struct fabric *fabric,
                          const struct cost_place *a,
                          const struct cost_place *b);
 
+/* What a job talks over, and who else does. */
+struct cost_net {
+    const struct fabric *fabric;
+    /* by domain of tier 0; NULL: it has all links to itself */
+    const double *links;  /* upwards, each as fast as a card's */
+    const double *others; /* flows of other jobs, each way */
+};
+
 /* Seconds that one run through the profile takes with `n` pairs, in the order
  * of their ranks. */
 double cost_job(const struct costs_model *m, const struct profile *profile,
-                const struct fabric *fabric, const struct cost_place *places,
+                const struct cost_net *net, const struct cost_place *places,
                 size_t n);
 
 #endif

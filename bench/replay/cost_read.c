@@ -54,6 +54,22 @@ static int read_tier(const cJSON *json, int index, unsigned *seen,
                      path, name);
 }
 
+/* Absent: links are not shared. */
+static int read_uplinks(const cJSON *json, struct costs_model *m,
+                        struct error *err)
+{
+    struct reader r;
+    if (!json)
+        return 0;
+    reader_init(&r, json, "uplinks", err);
+    int64_t tapered = reader_int(&r, "cards_per_100_links", 1, 1000000);
+    int64_t contended = reader_int(&r, "contended_percent", 1, 100);
+    (void)reader_opt_string(&r, "source", 1024);
+    m->tapered = (double)tapered / 100;
+    m->contended = (double)contended / 100;
+    return reader_finish_strict(&r);
+}
+
 int costs_read(const char *name, const char *text, size_t size,
                struct costs_model *ret_model, struct error *err)
 {
@@ -70,7 +86,10 @@ int costs_read(const char *name, const char *text, size_t size,
     (void)reader_opt_string(&r, "note", 4096);
     const cJSON *list = reader_array(&r, "relations", 64);
     const cJSON *tier_list = reader_array(&r, "tiers", 64);
+    const cJSON *uplinks = reader_opt_object(&r, "uplinks");
     rc = reader_finish_strict(&r);
+    if (rc == 0)
+        rc = read_uplinks(uplinks, &m, err);
     if (rc < 0)
         return error_wrap(err, "%s", name);
     cJSON_ArrayForEach(x, list)

@@ -93,7 +93,8 @@ static enum cost_tier widest_tier(const struct measure *m, size_t n)
 static double cost_of(const struct measure *m, size_t n)
 {
     const struct replay_config *c = m->config;
-    return cost_job(c->costs, c->profile, c->fleet->idle->fabric, m->places, n);
+    const struct cost_net net = {.fabric = c->fleet->idle->fabric};
+    return cost_job(c->costs, c->profile, &net, m->places, n);
 }
 
 /* After what was promised of the same job: `places` is that. */

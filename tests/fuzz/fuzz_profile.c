@@ -30,7 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         profile_default(&p);
     }
-    double s = cost_job(&m, &p, NULL, places, 3);
+    const struct cost_net alone = {0};
+    double s = cost_job(&m, &p, &alone, places, 3);
     if (!isfinite(s) || s < 0)
         abort();
     return 0;

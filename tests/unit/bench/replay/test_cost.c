@@ -19,7 +19,8 @@ static double cost(const struct costs_model *m, enum collective what,
     static struct profile p;
     p.n = 1;
     p.calls[0] = (struct profile_call){what, bytes, 1};
-    return cost_job(m, &p, NULL, places, n);
+    static const struct cost_net alone;
+    return cost_job(m, &p, &alone, places, n);
 }
 
 /* Four pairs, two on each of two nodes of unknown place. */
@@ -79,6 +80,124 @@ Test(cost, the_worst_relation_of_both_ends_counts)
     assert_near(cost(&simple, COLL_BCAST, 1e9, places, 2), 1e-6 + 2);
 }
 
+/* --- shared links ------------------------------------------------------- */
+
+static struct fabric *read_fabric(const char *text)
+{
+    const struct fabric_source source = {.name = "t",
+                                         .text = text,
+                                         .size = strlen(text),
+                                         .format = FABRIC_SLURM};
+    const struct fabric_labels labels = {.n_keys = 0};
+    struct fabric *fabric = NULL;
+    struct error err = {0};
+    cr_assert_eq(fabric_read(&source, 1, &labels, &fabric, &err), 0, "%s",
+                 err.text);
+    return fabric;
+}
+
+static int32_t leaf_of(const struct fabric *fabric, const char *host)
+{
+    return fabric_find(fabric, host, strlen(host))->leaf;
+}
+
+/* What was measured of RoCE over two switches with a link of 200 Gbit/s
+ * between them, three hosts each (bench/replay/costs.json has the source):
+ * Gbit/s of each flow, alone and with others. */
+static const struct {
+    double alone, intra, opposite, together;
+} measured = {109.08, 109.27, 109.10, 81.91};
+
+struct testbed {
+    struct costs_model m;
+    struct fabric *fabric;
+    double links[3], others[3]; /* leaf, leaf, spine */
+    struct profile p;
+};
+
+static void set_up(struct testbed *t)
+{
+    struct error err = {0};
+    cr_assert_eq(costs_read("c", replay_costs_text, strlen(replay_costs_text),
+                            &t->m, &err),
+                 0, "%s", err.text);
+    t->fabric = read_fabric("SwitchName=l1 Nodes=a,b,c\n"
+                            "SwitchName=l2 Nodes=d,e,f\n"
+                            "SwitchName=s Switches=l1,l2\n");
+    for (size_t i = 0; i < 3; i++) {
+        t->links[i] = 200 / measured.alone;
+        t->others[i] = 0;
+    }
+    t->p.n = 1;
+    t->p.calls[0] = (struct profile_call){COLL_BCAST, 1e12, 1};
+}
+
+/* Of two pairs on these hosts. */
+static double time_of(const struct testbed *t, const char *a, const char *b,
+                      bool shared)
+{
+    const struct cost_net net = {.fabric = t->fabric,
+                                 .links = shared ? t->links : NULL,
+                                 .others = t->others};
+    const struct cost_place places[2] = {
+        {a[0], leaf_of(t->fabric, a), RELATION_PIX},
+        {b[0], leaf_of(t->fabric, b), RELATION_PIX}};
+    return cost_job(&t->m, &t->p, &net, places, 2);
+}
+
+Test(cost, shared_uplinks_are_as_slow_as_was_measured)
+{
+    static struct testbed t;
+    set_up(&t);
+    int32_t l1 = leaf_of(t.fabric, "a"), l2 = leaf_of(t.fabric, "d");
+    /* a pair of hosts uses the link once each way, which nobody noticed */
+    double alone = time_of(&t, "a", "d", false);
+    cr_assert_float_eq(time_of(&t, "a", "d", true) / alone,
+                       measured.alone / measured.opposite, 0.01);
+    /* another pair of hosts beside it */
+    t.others[l1] = t.others[l2] = 1;
+    cr_assert_float_eq(time_of(&t, "a", "d", true) / alone,
+                       measured.alone / measured.together, 0.01);
+    /* below one switch that does not matter */
+    cr_assert_float_eq(time_of(&t, "a", "b", true) /
+                           time_of(&t, "a", "b", false),
+                       measured.alone / measured.intra, 0.01);
+    /* as many again take as much again */
+    t.others[l1] = t.others[l2] = 3;
+    cr_assert_float_eq(time_of(&t, "a", "d", true) / alone,
+                       2 * measured.alone / measured.together, 0.01);
+    fabric_unref(t.fabric);
+}
+
+Test(cost, a_jobs_own_flows_share_links_too)
+{
+    static struct testbed t;
+    set_up(&t);
+    int32_t l1 = leaf_of(t.fabric, "a"), l2 = leaf_of(t.fabric, "d");
+    /* ranks in turn on both leaves: the ring goes up twice from each */
+    const struct cost_place in_turn[4] = {{0, l1, RELATION_PIX},
+                                          {3, l2, RELATION_PIX},
+                                          {1, l1, RELATION_PIX},
+                                          {4, l2, RELATION_PIX}};
+    const struct cost_place in_runs[4] = {in_turn[0], in_turn[2], in_turn[1],
+                                          in_turn[3]};
+    const struct cost_net net = {t.fabric, t.links, t.others};
+    t.p.calls[0].what = COLL_ALLGATHER;
+    cr_assert_float_eq(cost_job(&t.m, &t.p, &net, in_turn, 4) /
+                           cost_job(&t.m, &t.p, &net, in_runs, 4),
+                       measured.alone / measured.together, 0.01);
+    /* each of two ranks of a leaf sends to the other leaf in two of three
+     * steps: 4 / 3 flows, which fit */
+    t.p.calls[0].what = COLL_ALLTOALL;
+    double alone = cost_job(&t.m, &t.p, &net, in_runs, 4);
+    t.others[l1] = 1; /* 7 / 3 */
+    double two_steps = 2 / 0.85, links = 200 / measured.alone * 0.82;
+    cr_assert_float_eq(cost_job(&t.m, &t.p, &net, in_runs, 4) / alone,
+                       (1 + two_steps * 7 / 3 / links) / (1 + two_steps),
+                       0.001);
+    fabric_unref(t.fabric);
+}
+
 /* --- constants ---------------------------------------------------------- */
 
 Test(costs, those_that_are_compiled_in_are_read)
@@ -92,6 +211,8 @@ Test(costs, those_that_are_compiled_in_are_read)
         cr_assert_leq(m.bytes_per_s[r], m.bytes_per_s[r - 1]);
     for (unsigned t = 1; t < COST_TIERS; t++)
         cr_assert_geq(m.alpha_s[t], m.alpha_s[t - 1]);
+    cr_assert_float_eq(m.tapered, 2, 1e-9);
+    cr_assert_float_eq(m.contended, 0.82, 1e-9);
 }
 
 Test(costs, what_is_wrong_is_named)
@@ -108,6 +229,9 @@ Test(costs, what_is_wrong_is_named)
         {"{\"relations\":[],\"tiers\":[{\"tier\":\"moon\",\"alpha_ns\":1,"
          "\"percent\":1}]}",
          "c: tiers[0].tier: is \"moon\", must be node, leaf, spine or core"},
+        {"{\"relations\":[],\"tiers\":[],\"uplinks\":{"
+         "\"cards_per_100_links\":0,\"contended_percent\":1}}",
+         "c: uplinks.cards_per_100_links: is 0, must be 1 to 1000000"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct costs_model m;
