@@ -144,6 +144,7 @@ static void end_job(struct sim *s, struct running *done)
         (void)draft_release(draft, pod.namespace, pod.name);
     }
     commit(s, draft);
+    measure_job_end(&s->measure, s->given.jobs[done->job], job->pairs);
     given_release(&s->given, done->job, job->pairs);
     s->used -= (uint64_t)job->pairs * job->cards;
     s->r->makespan_us = done->end_us - s->config->trace->jobs[0].arrival_us;

@@ -65,6 +65,7 @@ struct replay_result {
     /* jobs of several pairs */
     uint64_t gangs, leaves, crossings;
     uint64_t by_tier[COST_TIERS];
+    double held_up; /* by shared links: of the time alone, added up */
     /* time */
     int64_t wait_p50_us, wait_p99_us, makespan_us;
     double wait_mean_us;

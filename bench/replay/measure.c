@@ -14,6 +14,7 @@ void measure_init(struct measure *m, const struct replay_config *config,
 {
     const struct fabric *fabric = config->fleet->idle->fabric;
     *m = (struct measure){.config = config, .r = r};
+    uplinks_init(&m->uplinks, config->fleet, config->costs);
     m->leaf_room = xcalloc(fabric_n_domains(fabric) + 1, sizeof *m->leaf_room);
     m->memo_key = xcalloc(MEMO_SLOTS, sizeof *m->memo_key);
     m->memo_room = xcalloc(MEMO_SLOTS, sizeof *m->memo_room);
@@ -24,6 +25,7 @@ void measure_fini(struct measure *m)
 {
     free(m->places);
     free(m->leaves);
+    uplinks_fini(&m->uplinks);
     free(m->leaf_room);
     free(m->memo_key);
     free(m->memo_room);
@@ -93,8 +95,18 @@ static enum cost_tier widest_tier(const struct measure *m, size_t n)
 static double cost_of(const struct measure *m, size_t n)
 {
     const struct replay_config *c = m->config;
-    const struct cost_net net = {.fabric = c->fleet->idle->fabric};
+    struct cost_net net = uplinks_net(&m->uplinks);
     return cost_job(c->costs, c->profile, &net, m->places, n);
+}
+
+/* By how much the job takes longer than if all links were its own. */
+static double held_up(const struct measure *m, size_t n, double shared_s)
+{
+    const struct replay_config *c = m->config;
+    struct cost_net alone = {.fabric = c->fleet->idle->fabric};
+    if (!m->uplinks.links || widest_tier(m, n) <= COST_LEAF)
+        return 0;
+    return shared_s / cost_job(c->costs, c->profile, &alone, m->places, n) - 1;
 }
 
 /* After what was promised of the same job: `places` is that. */
@@ -149,7 +161,15 @@ void measure_job(struct measure *m, const struct replay_job *job, size_t number,
     if (n > 1)
         measure_gang(m, n);
     m->r->comm_s[number] = cost_of(m, n);
+    if (n > 1)
+        m->r->held_up += held_up(m, n, m->r->comm_s[number]);
     measure_given(m, given, n, number);
+    uplinks_start(&m->uplinks, spots, job->pairs);
+}
+
+void measure_job_end(struct measure *m, const struct spot *spots, uint32_t n)
+{
+    uplinks_end(&m->uplinks, spots, n);
 }
 
 static double mean_ratio(const double *s, const double *base_s, size_t n)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "bench/replay/engine.h"
+#include "bench/replay/uplink.h"
 
 struct measure {
     const struct replay_config *config;
@@ -13,6 +14,7 @@ struct measure {
     struct cost_place *places; /* of a job's pairs */
     int32_t *leaves;
     size_t places_cap;
+    struct uplinks uplinks;
     uint32_t *leaf_room; /* while room is counted; by domain */
     uint64_t *memo_key;  /* what a node's free devices have room for */
     uint64_t *memo_room;
@@ -26,6 +28,8 @@ void measure_decision(struct measure *m, int64_t ns);
 /* A job that was started on `spots`, and what its pairs were given there. */
 void measure_job(struct measure *m, const struct replay_job *job, size_t number,
                  const struct spot *spots, const struct spot *given);
+/* It has ended: what its pairs had. */
+void measure_job_end(struct measure *m, const struct spot *spots, uint32_t n);
 /* What could still start now. */
 void measure_room(struct measure *m, const struct snapshot *s,
                   struct replay_sample *ret_sample);

@@ -93,6 +93,7 @@ static void jobs_table(const struct replay_report *r, struct str *out)
         {"CROSSINGS", true},
         {"ONE LEAF, %", true},
         {"COMM. TIME", true},
+        {"SHARED LINKS, %", true},
     };
     const struct replay_result *biga = report_biga(r);
     cleanup_table struct table t;
@@ -109,6 +110,10 @@ static void jobs_table(const struct replay_report *r, struct str *out)
                             : 0;
         if (ratio > 0)
             table_addf(&t, "%.3f", ratio);
+        else
+            table_add(&t, NULL);
+        if (x->gangs)
+            table_addf(&t, "%+.2f", 100 * x->held_up / (double)x->gangs);
         else
             table_add(&t, NULL);
     }
@@ -235,7 +240,8 @@ void report_table(const struct replay_report *r, struct str *out)
             "\nALIGNED: as close as the host's hardware offers to such a pair. "
             " 2+ CARDS: the same of\npairs of two or more.  NUMA APART: pairs "
             "of 2 to 4 cards over several NUMA nodes.\nCOMM. TIME: modelled, "
-            "Biga = 1.  ROOM: aligned pairs, 8-pair jobs on one leaf, whole\n"
+            "Biga = 1.  SHARED LINKS: by how much it is longer\nas flows meet "
+            "on uplinks.  ROOM: aligned pairs, 8-pair jobs on one leaf, whole\n"
             "hosts that could still start, on the average.\n");
     if (r->config->want_gpus)
         str_add(out, "ACHIEVED: with the GPUs that pairs are given.  FARTHER, "

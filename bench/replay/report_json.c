@@ -101,6 +101,8 @@ static void add_result(const struct replay_report *r,
              x->by_tier[COST_SPINE], x->by_tier[COST_CORE]);
     add_double(out, "communicationTimeOverBiga",
                biga ? replay_comm_ratio(x, biga, r->config->trace->n) : 0);
+    add_double(out, "heldUpBySharedLinks",
+               x->gangs ? x->held_up / (double)x->gangs : 0);
     if (r->config->want_gpus)
         add_achieved(r, x, out);
     add_double(out, "waitMeanSeconds", x->wait_mean_us / 1e6);
