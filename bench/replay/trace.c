@@ -28,6 +28,7 @@ void trace_fini(struct trace *t)
 struct record {
     double arrival_s, duration_s, pairs;
     int64_t cards;
+    int64_t card_cores, card_memory_mib, cpu_milli, memory_mib;
 };
 
 static int64_t to_us(double seconds)
@@ -53,6 +54,10 @@ static int trace_add(struct trace *t, const struct record *r, struct error *err)
         .duration_us = to_us(r->duration_s) ? to_us(r->duration_s) : 1,
         .pairs = (uint32_t)r->pairs,
         .cards = (uint8_t)r->cards,
+        .card_cores = (uint16_t)r->card_cores,
+        .card_memory_mib = (uint32_t)r->card_memory_mib,
+        .cpu_milli = (uint32_t)r->cpu_milli,
+        .memory_mib = (uint32_t)r->memory_mib,
     };
     return 0;
 }
@@ -87,6 +92,11 @@ static int read_json_line(const char *line, size_t size, struct trace *t,
         .arrival_s = read_seconds(&r, "arrival_s"),
         .duration_s = read_seconds(&r, "duration_s"),
         .cards = reader_opt_int(&r, "devices_per_rank", 0, TOPO_CARDS_MAX, 1),
+        .card_cores = reader_opt_int(&r, "card_cores", 0, TRACE_CORES_MAX, 0),
+        .card_memory_mib = reader_opt_int(&r, "card_memory_mib", 0,
+                                          TRACE_MEMORY_MAX, 0),
+        .cpu_milli = reader_opt_int(&r, "cpu_milli", 0, TRACE_CPU_MAX, 0),
+        .memory_mib = reader_opt_int(&r, "memory_mib", 0, TRACE_MEMORY_MAX, 0),
     };
     int64_t nodes = reader_opt_int(&r, "nodes", 1, DEMAND_SIZE_MAX, 1);
     int64_t per = reader_opt_int(&r, "ranks_per_node", 1, DEMAND_SIZE_MAX, 1);
@@ -234,6 +244,70 @@ int trace_read(const char *name, const char *text, size_t size,
     }
     trace_sort(t);
     return 0;
+}
+
+/* --- what pairs ask ----------------------------------------------------- */
+
+static const struct need_name {
+    const char *name;
+    uint32_t max;
+} need_names[] = {{"cpu", TRACE_CPU_MAX},
+                  {"memory", TRACE_MEMORY_MAX},
+                  {"card-cores", TRACE_CORES_MAX},
+                  {"card-memory", TRACE_MEMORY_MAX}};
+
+static int read_need(const char *text, uint32_t values[ARRAY_LEN(need_names)],
+                     struct error *err)
+{
+    for (const char *at = text;; at++) {
+        size_t size = strcspn(at, ","), name = strcspn(at, "="), k = 0;
+        char *end = (char *)at;
+        for (; k < ARRAY_LEN(need_names); k++)
+            if (strlen(need_names[k].name) == name &&
+                !memcmp(need_names[k].name, at, name))
+                break;
+        unsigned long value = 0;
+        if (name < size && at[name + 1] >= '0' && at[name + 1] <= '9')
+            value = strtoul(at + name + 1, &end, 10);
+        if (k == ARRAY_LEN(need_names) || end != at + size ||
+            value > need_names[k].max)
+            return error_set(
+                err, EINVAL,
+                "--need: has \"%.*s\", may have cpu=THOUSANDTHS (at most %d), "
+                "memory=MIB, card-cores=N (%d), card-memory=MIB (%d)",
+                (int)(size < 64 ? size : 64), at, TRACE_CPU_MAX,
+                TRACE_CORES_MAX, TRACE_MEMORY_MAX);
+        values[k] = (uint32_t)value;
+        at += size;
+        if (*at == '\0')
+            return 0;
+    }
+}
+
+int trace_need(const char *text, struct trace *t, struct error *err)
+{
+    uint32_t values[ARRAY_LEN(need_names)] = {0};
+    int rc = read_need(text, values, err);
+    for (size_t i = 0; i < t->n && rc == 0; i++) {
+        struct replay_job *j = &t->jobs[i];
+        if (!j->cpu_milli)
+            j->cpu_milli = values[0];
+        if (!j->memory_mib)
+            j->memory_mib = values[1];
+        if (j->card_cores || j->card_memory_mib)
+            continue;
+        j->card_cores = (uint16_t)values[2];
+        j->card_memory_mib = values[3];
+    }
+    return rc;
+}
+
+bool trace_asks_hosts(const struct trace *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (t->jobs[i].cpu_milli || t->jobs[i].memory_mib)
+            return true;
+    return false;
 }
 
 void trace_limit(struct trace *t, int64_t limit_us)

@@ -6,6 +6,7 @@
 #ifndef BIGA_BENCH_REPLAY_TRACE_H
 #define BIGA_BENCH_REPLAY_TRACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,17 +15,25 @@
 
 enum {
     TRACE_JOBS_MAX = 100000000,
-    TRACE_PROCS_MAX = 1 << 24, /* of a machine, in a header */
-    TRACE_LINE_MAX = 65536,    /* bytes */
-    TRACE_SIZES_MAX = 16,      /* different sizes that are generated */
+    TRACE_PROCS_MAX = 1 << 24,  /* of a machine, in a header */
+    TRACE_LINE_MAX = 65536,     /* bytes */
+    TRACE_SIZES_MAX = 16,       /* different sizes that are generated */
+    TRACE_CPU_MAX = 1000000000, /* thousandths, for a pair */
+    TRACE_MEMORY_MAX = 1 << 30, /* MiB, for a pair or of a card */
+    TRACE_CORES_MAX = 65535,    /* of a card */
 };
 #define TRACE_TEXT_MAX ((size_t)8 << 30) /* bytes of one file */
 #define TRACE_TIME_MAX_S 1e10            /* some 317 years */
 
 struct replay_job {
     int64_t arrival_us, duration_us;
-    uint32_t pairs; /* 1 … DEMAND_SIZE_MAX */
-    uint8_t cards;  /* of each pair, 1 … TOPO_CARDS_MAX */
+    uint32_t pairs;           /* 1 … DEMAND_SIZE_MAX */
+    uint8_t cards;            /* of each pair, 1 … TOPO_CARDS_MAX */
+    uint16_t card_cores;      /* of each card; 0, and so the memory: the whole
+                               * card, with nobody else */
+    uint32_t card_memory_mib; /* of each card */
+    uint32_t cpu_milli, memory_mib; /* of the host, for each pair; 0: not
+                                     * counted */
 };
 
 struct trace {
@@ -57,6 +66,13 @@ int trace_read(const char *name, const char *text, size_t size,
  * number of cards give the same trace. */
 int trace_generate(const char *spec, uint64_t seed, uint64_t n_cards,
                    struct trace *t, struct error *err);
+
+/* What pairs ask of which the trace does not say it, from a text such as
+ * "cpu=4000,memory=8192,card-cores=4,card-memory=2048": thousandths of CPUs
+ * and MiB of the host for each pair, cores and MiB of each of its cards. */
+int trace_need(const char *text, struct trace *t, struct error *err);
+/* Does any job ask something of its hosts? */
+bool trace_asks_hosts(const struct trace *t);
 
 /* Leave out the jobs that arrive later than this after the first one. */
 void trace_limit(struct trace *t, int64_t limit_us);

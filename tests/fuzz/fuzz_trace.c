@@ -1,5 +1,5 @@
 /* Any bytes as a trace of jobs, in both forms: no crash; what is accepted is
- * within its limits and in order. */
+ * within its limits and in order.  And as what pairs ask. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -23,8 +23,23 @@ static void look(const struct trace *t)
     }
 }
 
+static void read_need(const uint8_t *data, size_t size)
+{
+    struct replay_job job = {.pairs = 1, .cards = 1};
+    struct trace t = {.jobs = &job, .n = 1};
+    struct error err = {0};
+    cleanup_free char *text = xstrndup((const char *)data, size);
+    int rc = trace_need(text, &t, &err);
+    if (rc < 0 ? !err.text[0]
+               : job.cpu_milli > TRACE_CPU_MAX ||
+                     job.memory_mib > TRACE_MEMORY_MAX ||
+                     job.card_memory_mib > TRACE_MEMORY_MAX)
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    read_need(data, size);
     for (int format = TRACE_AUTO; format <= TRACE_SWF; format++) {
         struct trace t = {0};
         struct error err = {0};

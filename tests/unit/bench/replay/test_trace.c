@@ -62,6 +62,63 @@ Test(trace, a_json_line_is_nodes_times_ranks_pairs)
     cr_assert_eq(t.n_no_time, 1);
 }
 
+static void assert_needs(const struct replay_job *j, unsigned cpu_milli,
+                         unsigned memory_mib, unsigned card_cores,
+                         unsigned card_memory_mib)
+{
+    cr_assert_eq(j->cpu_milli, cpu_milli);
+    cr_assert_eq(j->memory_mib, memory_mib);
+    cr_assert_eq(j->card_cores, card_cores);
+    cr_assert_eq(j->card_memory_mib, card_memory_mib);
+}
+
+Test(trace, what_a_pair_asks_is_in_the_trace_or_given)
+{
+    cleanup_trace struct trace t = {0};
+    struct error err = {0};
+    cr_assert_eq(read_text("{\"arrival_s\":0,\"duration_s\":1}\n"
+                           "{\"arrival_s\":1,\"duration_s\":1,"
+                           "\"cpu_milli\":500,\"card_cores\":2}\n"
+                           "{\"arrival_s\":2,\"duration_s\":1,"
+                           "\"memory_mib\":64,\"card_memory_mib\":32}\n",
+                           &t, &err),
+                 0, "%s", err.text);
+    assert_needs(&t.jobs[0], 0, 0, 0, 0);
+    cr_assert(trace_asks_hosts(&t));
+    cr_assert_eq(trace_need("memory=7,card-cores=3,card-memory=5", &t, &err), 0,
+                 "%s", err.text);
+    assert_needs(&t.jobs[0], 0, 7, 3, 5);
+    assert_needs(&t.jobs[1], 500, 7, 2, 0);
+    assert_needs(&t.jobs[2], 0, 64, 0, 32);
+}
+
+Test(trace, wrong_needs_are_named)
+{
+    static const char *const wrong[][2] = {
+        {"cpu=1,gpu=2", "gpu=2"},
+        {"", ""},
+        {"cpu", "cpu"},
+        {"cpu=", "cpu="},
+        {"cpu=-1", "cpu=-1"},
+        {"cpu=1x", "cpu=1x"},
+        {"card-cores=65536", "card-cores=65536"},
+        {"memory=99999999999999999999", "memory=99999999999999999999"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        struct replay_job job = {.pairs = 1, .cards = 1};
+        struct trace t = {.jobs = &job, .n = 1};
+        struct error err = {0};
+        cleanup_free char *why = xasprintf(
+            "--need: has \"%s\", may have cpu=THOUSANDTHS (at most "
+            "1000000000), memory=MIB, card-cores=N (65535), card-memory=MIB "
+            "(1073741824)",
+            wrong[i][1]);
+        cr_assert_lt(trace_need(wrong[i][0], &t, &err), 0);
+        cr_assert_str_eq(err.text, why);
+        assert_needs(&job, 0, 0, 0, 0);
+    }
+}
+
 Test(trace, equal_arrivals_keep_their_order)
 {
     cleanup_trace struct trace t = {0};
@@ -91,6 +148,8 @@ Test(trace, errors_name_the_line_and_the_member)
                    "\"ranks_per_node\":100}",
                    "t:1: nodes: is 1000, with ranks_per_node 100 that are "
                    "100000 pairs; a job may have 65536");
+    assert_refused("{\"arrival_s\":0,\"duration_s\":1,\"card_cores\":65536}",
+                   "t:1: card_cores: is 65536, must be 0 to 65535");
     assert_refused("", "t: has no job that takes a card");
 }
 
