@@ -124,6 +124,24 @@ static void add_numa(const struct topo *topo, enum device_kind kind, int numa,
             *ret_bits |= (uint16_t)(1u << i);
 }
 
+/* INT64_MAX: a NUMA node does not tell. */
+static struct host_room host_room(const struct topo *topo)
+{
+    struct host_room room = {0, 0, INT64_MAX};
+    size_t first, n = topo_count(topo, DEVICE_NUMA, &first);
+    bool cpus = n > 0, memory = n > 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct device *numa = topo_device(topo, first + i);
+        room.cpu_milli += INT64_C(1000) * numa->cpus;
+        room.memory_mib += (int64_t)numa->numa_memory_mib;
+        cpus &= numa->cpus > 0;
+        memory &= numa->numa_memory_mib > 0;
+    }
+    room.cpu_milli = cpus ? room.cpu_milli : INT64_MAX;
+    room.memory_mib = memory ? room.memory_mib : INT64_MAX;
+    return room;
+}
+
 static void kind_init(struct host_kind *k, struct topo *topo)
 {
     k->topo = topo;
@@ -131,6 +149,7 @@ static void kind_init(struct host_kind *k, struct topo *topo)
     node_state_init(&k->idle, topo, k->shape);
     k->cards = k->idle.usable;
     k->gpus = (uint16_t)((1u << k->shape->n_gpus) - 1);
+    k->room = host_room(topo);
     k->n_numas = k->shape->n_numas;
     for (unsigned i = 0; i < k->n_numas; i++) {
         int numa = k->shape->numa_id[i];
@@ -358,6 +377,17 @@ static int publish(struct replay_fleet *f, const struct fleet_config *config,
     return 0;
 }
 
+void replay_fleet_charge_hosts(struct replay_fleet *f)
+{
+    struct draft *draft = draft_create(f->idle);
+    for (size_t i = 0; i < f->n; i++)
+        draft_set_room(draft, snapshot_node(f->idle, i)->name,
+                       &fleet_kind(f, i)->room);
+    struct snapshot *next = draft_commit(draft);
+    snapshot_unref(f->idle);
+    f->idle = next;
+}
+
 static void count_leaves(struct replay_fleet *f)
 {
     size_t n = fabric_n_domains(f->idle->fabric);
@@ -391,6 +421,11 @@ int replay_fleet_init(struct replay_fleet *f, const struct fleet_config *config,
         replay_fleet_fini(f);
     else
         count_leaves(f);
+    f->card_cores = 1;
+    for (size_t i = 0; i < f->n_kinds; i++)
+        for (unsigned c = 0; c < TOPO_CARDS_MAX; c++)
+            if (f->kinds[i].idle.cores[c] > f->card_cores)
+                f->card_cores = f->kinds[i].idle.cores[c];
     return rc;
 }
 

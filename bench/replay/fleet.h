@@ -25,6 +25,7 @@ struct host_kind {
     uint16_t cards, gpus; /* all of them */
     uint8_t n_numas;
     uint16_t numa_cards[TOPO_NUMAS_MAX], numa_gpus[TOPO_NUMAS_MAX];
+    struct host_room room; /* of its CPUs and memory */
 };
 
 struct fleet_config {
@@ -40,7 +41,8 @@ struct replay_fleet {
     struct host_kind kinds[REPLAY_KINDS_MAX];
     size_t n_kinds;
     uint64_t n_cards, n_gpus;
-    size_t n_leaves; /* domains of tier 0 that have a host */
+    size_t n_leaves;     /* domains of tier 0 that have a host */
+    uint32_t card_cores; /* of the card that has the most, at least 1 */
 };
 
 /* Node i (of the snapshot) is of this kind. */
@@ -53,6 +55,9 @@ static inline const struct host_kind *fleet_kind(const struct replay_fleet *f,
 int replay_fleet_init(struct replay_fleet *f, const struct fleet_config *config,
                       struct error *err);
 void replay_fleet_fini(struct replay_fleet *f);
+/* Hosts have the CPUs and memory of their NUMA nodes from now on, as a Node
+ * tells what is allocatable; before that, nobody knows. */
+void replay_fleet_charge_hosts(struct replay_fleet *f);
 
 /* What a choice of devices is worth by definition (schema/decision.md,
  * lines 1 and 2), whoever made it: fills in relation and numa. */
