@@ -11,6 +11,7 @@
 enum {
     BEST = 16,               /* as many as the filter answers with */
     CLOSEST_SLOTS = 1 << 16, /* of the memory of closest devices */
+    ELSEWHERE = 1 << 24,     /* more than cards or cores of a node */
 };
 
 enum devices {
@@ -74,10 +75,6 @@ int replay_policies_parse(const char *text, unsigned *ret_policies,
     return 0;
 }
 
-struct free_devices {
-    uint16_t cards, gpus;
-};
-
 void chooser_init(struct chooser *c, enum replay_policy policy,
                   const struct replay_fleet *fleet, bool want_gpus,
                   uint64_t seed)
@@ -89,7 +86,8 @@ void chooser_init(struct chooser *c, enum replay_policy policy,
     c->candidates = xcalloc(fleet->n, sizeof *c->candidates);
     for (size_t i = 0; i < fleet->n; i++)
         c->candidates[i] = (int32_t)i;
-    c->free = xcalloc(fleet->n, sizeof *c->free);
+    c->fitting = xcalloc(fleet->n, sizeof *c->fitting);
+    left_init(&c->left, fleet);
     if (policy == POLICY_LEAF)
         leaf_fit_init(&c->leaves, fleet);
     c->closest = xcalloc(CLOSEST_SLOTS, sizeof *c->closest);
@@ -100,7 +98,8 @@ void chooser_fini(struct chooser *c)
 {
     plans_destroy(c->plans);
     free(c->candidates);
-    free(c->free);
+    free(c->fitting);
+    left_fini(&c->left);
     leaf_fit_fini(&c->leaves);
     free(c->closest);
     free(c->closest_key);
@@ -119,6 +118,12 @@ void replay_demand(const struct chooser *c, const struct replay_job *job,
         .pair_gpus = c->want_gpus ? job->cards : 0,
         .align = RELATION_SYS,
         .prefer_align = RELATION_PIX,
+        .cpu_milli = job->cpu_milli,
+        .memory_mib = job->memory_mib,
+        .has_card_need = job->card_cores || job->card_memory_mib,
+        .card_cores = job->card_cores,
+        .card_memory_mib = job->card_memory_mib,
+        .exclusive = !job->card_cores && !job->card_memory_mib,
         .within = DEMAND_ANYWHERE,
         .prefer_within = DEMAND_ANYWHERE,
     };
@@ -133,18 +138,37 @@ void replay_demand(const struct chooser *c, const struct replay_job *job,
 
 /* --- biga --------------------------------------------------------------- */
 
+/* As kube-scheduler does before it asks: only nodes whose hosts have the CPUs
+ * and memory. */
+static size_t find_fitting(struct chooser *c, const struct snapshot *s,
+                           const struct demand *pod,
+                           const int32_t **ret_candidates)
+{
+    size_t n = 0;
+    *ret_candidates = c->candidates;
+    if (!pod->cpu_milli && !pod->memory_mib)
+        return c->fleet->n;
+    for (size_t i = 0; i < c->fleet->n; i++) {
+        const struct host_room room = snapshot_room_left(s, i);
+        if (host_room_holds(&room, pod, 1))
+            c->fitting[n++] = (int32_t)i;
+    }
+    *ret_candidates = c->fitting;
+    return n;
+}
+
 static bool place_pod(struct chooser *c, const struct snapshot *s,
                       const struct demand *pod, struct spot *ret_spot)
 {
     struct schedule schedule;
     struct choice choice;
+    const int32_t *candidates;
     uint32_t best[BEST];
-    size_t fitting;
+    size_t fitting, n = find_fitting(c, s, pod, &candidates);
     schedule_init(&schedule, s, pod);
-    if (!schedule_best(&schedule, c->candidates, c->fleet->n, BEST, best,
-                       &fitting))
+    if (!schedule_best(&schedule, candidates, n, BEST, best, &fitting))
         return false;
-    int32_t node = c->candidates[best[0]];
+    int32_t node = candidates[best[0]];
     if (schedule_choose(&schedule, node, &choice) != REASON_NONE)
         return false;
     *ret_spot = (struct spot){node, choice.cards, choice.gpus};
@@ -192,7 +216,7 @@ static int whole_numa(const struct chooser *c, const struct replay_job *job,
                       size_t node)
 {
     const struct host_kind *k = fleet_kind(c->fleet, node);
-    struct free_devices f = c->free[node];
+    struct free_devices f = c->left.free[node];
     for (unsigned i = 0; i < k->n_numas; i++)
         if (count_bits(f.cards & k->numa_cards[i]) >= job->cards &&
             (!c->want_gpus ||
@@ -206,7 +230,7 @@ static struct free_devices
 choose_from(const struct chooser *c, const struct replay_job *job, size_t node)
 {
     const struct host_kind *k = fleet_kind(c->fleet, node);
-    struct free_devices f = c->free[node];
+    struct free_devices f = c->left.free[node];
     int numa = rules[c->policy].one_numa ? whole_numa(c, job, node) : -1;
     if (numa >= 0) {
         f.cards &= k->numa_cards[numa];
@@ -215,11 +239,14 @@ choose_from(const struct chooser *c, const struct replay_job *job, size_t node)
     return f;
 }
 
-static void pick_aligned(const struct snapshot *s, const struct demand *pod,
-                         struct free_devices from, struct spot *spot)
+static void pick_aligned(const struct chooser *c, const struct snapshot *s,
+                         const struct demand *pod, struct free_devices from,
+                         struct spot *spot)
 {
     struct choice choice;
-    struct node_state state = snapshot_node(s, (size_t)spot->node)->state;
+    struct node_state state = pod->has_card_need
+                                  ? c->left.states[spot->node]
+                                  : snapshot_node(s, (size_t)spot->node)->state;
     state.usable &= from.cards; /* pairs of this very job have the rest */
     state.gpus_used |= (uint16_t)~from.gpus;
     if (decide(&state, pod, 0, UINT16_MAX, &choice) != REASON_NONE)
@@ -254,7 +281,7 @@ static struct spot closest(const struct chooser *c,
 {
     const struct host_kind *k = fleet_kind(c->fleet, node);
     const struct shape *shape = k->shape;
-    struct free_devices f = c->free[node];
+    struct free_devices f = c->left.free[node];
     struct spot best = {.node = INT32_MAX};
     for (uint32_t i = shape->first[job->cards];
          i < shape->first[job->cards + 1]; i++) {
@@ -277,7 +304,8 @@ static struct spot closest_known(struct chooser *c,
 {
     uint64_t key = (uint64_t)(node % c->fleet->n_kinds + 1) << 40 |
                    (uint64_t)job->cards << 32 |
-                   (uint64_t)c->free[node].cards << 16 | c->free[node].gpus;
+                   (uint64_t)c->left.free[node].cards << 16 |
+                   c->left.free[node].gpus;
     size_t slot = hash_bytes(&key, sizeof key) % CLOSEST_SLOTS;
     if (c->closest_key[slot] != key) {
         c->closest[slot] = closest(c, job, node);
@@ -288,20 +316,11 @@ static struct spot closest_known(struct chooser *c,
 
 /* --- the others: the node ----------------------------------------------- */
 
-/* How many such pairs the node has cards and GPUs for. */
-static uint32_t node_room(const struct chooser *c, const struct replay_job *job,
-                          size_t node)
-{
-    unsigned cards = count_bits(c->free[node].cards);
-    unsigned gpus = c->want_gpus ? count_bits(c->free[node].gpus) : cards;
-    return (cards < gpus ? cards : gpus) / job->cards;
-}
-
 /* How well a node suits, lower is better. */
 static int32_t node_worth(struct chooser *c, const struct replay_job *job,
                           size_t node)
 {
-    int32_t left = (int32_t)count_bits(c->free[node].cards);
+    int32_t left = (int32_t)left_amount(&c->left, node);
     switch (c->policy) {
     case POLICY_LEAST:
         return -left;
@@ -311,7 +330,7 @@ static int32_t node_worth(struct chooser *c, const struct replay_job *job,
         return left;
     case POLICY_NUMA:
     case POLICY_NUMA_ALIGNED:
-        return left + (whole_numa(c, job, node) < 0 ? TOPO_CARDS_MAX + 1 : 0);
+        return left + (whole_numa(c, job, node) < 0 ? ELSEWHERE : 0);
     case POLICY_GREEDY:
         return closest_known(c, job, node).node;
     default:
@@ -327,7 +346,7 @@ static int32_t pick_node(struct chooser *c, const struct replay_job *job,
     int32_t best = INT32_MAX, node = NODE_NONE;
     uint32_t equal = 0;
     for (size_t i = 0; i < n; i++) {
-        if (!node_room(c, job, (size_t)nodes[i]))
+        if (!left_fits(&c->left, (size_t)nodes[i]))
             continue;
         if (c->policy == POLICY_FIRST_FIT || c->policy == POLICY_FIRST_ALIGNED)
             return nodes[i];
@@ -353,7 +372,7 @@ static void pick_devices(struct chooser *c, const struct snapshot *s,
         spot->gpus = c->want_gpus ? lowest_bits(from.gpus, job->cards) : 0;
         break;
     case DEVICES_ALIGNED:
-        pick_aligned(s, pod, from, spot);
+        pick_aligned(c, s, pod, from, spot);
         break;
     case DEVICES_CLOSEST: {
         struct spot near = closest_known(c, job, (size_t)spot->node);
@@ -384,29 +403,17 @@ static bool place_one(struct chooser *c, const struct snapshot *s,
     if (spot->node == NODE_NONE)
         return false;
     pick_devices(c, s, job, pod, spot);
-    c->free[spot->node].cards &= (uint16_t)~spot->cards;
-    c->free[spot->node].gpus &= (uint16_t)~spot->gpus;
+    left_take(&c->left, (size_t)spot->node, spot->cards, spot->gpus);
     if (is_by_leaf(c, job))
         leaf_fit_take(&c->leaves, (size_t)spot->node);
     return true;
-}
-
-static void look_at_nodes(struct chooser *c, const struct snapshot *s)
-{
-    for (size_t i = 0; i < c->fleet->n; i++) {
-        const struct node_state *state = &snapshot_node(s, i)->state;
-        c->free[i].cards = state->usable &
-                           (uint16_t) ~(state->closed | state->shared);
-        c->free[i].gpus = fleet_kind(c->fleet, i)->gpus &
-                          (uint16_t)~state->gpus_used;
-    }
 }
 
 static void look_at_leaves(struct chooser *c, const struct replay_job *job)
 {
     leaf_fit_begin(&c->leaves);
     for (size_t i = 0; i < c->fleet->n; i++)
-        leaf_fit_add(&c->leaves, i, node_room(c, job, i));
+        leaf_fit_add(&c->leaves, i, left_pairs(&c->left, i));
     leaf_fit_choose(&c->leaves, job->pairs);
 }
 
@@ -419,7 +426,7 @@ bool chooser_place(struct chooser *c, const struct snapshot *s,
     if (c->policy == POLICY_BIGA)
         return demand_is_planned(&pod) ? place_job(c, s, &pod, ret_spots)
                                        : place_pod(c, s, &pod, ret_spots);
-    look_at_nodes(c, s);
+    left_begin(&c->left, s, &pod);
     if (is_by_leaf(c, job))
         look_at_leaves(c, job);
     for (uint32_t r = 0; r < job->pairs; r++)

@@ -13,6 +13,7 @@
 
 #include "bench/replay/fleet.h"
 #include "bench/replay/leaf_fit.h"
+#include "bench/replay/left.h"
 #include "bench/replay/trace.h"
 #include "extender/judge/job.h"
 #include "lib/base/error.h"
@@ -52,10 +53,11 @@ struct chooser {
     bool want_gpus; /* as many as cards */
     uint64_t random;
     struct plans *plans;
-    int32_t *candidates;       /* all nodes */
-    struct free_devices *free; /* of each node, while a job is placed */
-    struct leaf_fit leaves;    /* POLICY_LEAF alone */
-    struct spot *closest;      /* on devices that are free, remembered */
+    int32_t *candidates;    /* all nodes */
+    int32_t *fitting;       /* those whose hosts have room */
+    struct left left;       /* of the others, while a job is placed */
+    struct leaf_fit leaves; /* POLICY_LEAF alone */
+    struct spot *closest;   /* on devices that are free, remembered */
     uint64_t *closest_key;
 };
 void chooser_init(struct chooser *c, enum replay_policy policy,
