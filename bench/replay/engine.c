@@ -8,7 +8,10 @@
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 
-enum { PROGRESS_EVERY = 64 }; /* events */
+enum {
+    PROGRESS_EVERY = 64, /* events */
+    CARD = 1000,         /* of `used`: a whole card */
+};
 
 /* A job that runs. */
 struct running {
@@ -30,8 +33,8 @@ struct sim {
     int64_t *waits;
     size_t n_waits;
     struct spot *spots;
-    size_t next; /* job that arrives next */
-    uint64_t used, n_events;
+    size_t next;             /* job that arrives next */
+    uint64_t used, n_events; /* thousandths of cards */
     int64_t now_us;
     int64_t last_us; /* up to which `used` was added up */
     double used_us;
@@ -40,6 +43,17 @@ struct sim {
 static const struct replay_job *job_at(const struct sim *s, size_t i)
 {
     return &s->config->trace->jobs[i];
+}
+
+/* What a job has of cards; of shared ones the part of the cores of the
+ * largest, or nothing when it only asks for memory. */
+static uint64_t cards_of(const struct sim *s, const struct replay_job *job)
+{
+    uint64_t cards = (uint64_t)job->pairs * job->cards;
+    uint64_t part = (uint64_t)job->card_cores * CARD /
+                    s->config->fleet->card_cores;
+    bool shared = job->card_cores || job->card_memory_mib;
+    return cards * (!shared ? CARD : part < CARD ? part : CARD);
 }
 
 /* --- the heap of running jobs ------------------------------------------- */
@@ -110,8 +124,8 @@ static void add_used(struct sim *s, int64_t now_us)
 static bool try_start(struct sim *s, uint32_t number, int64_t now_us)
 {
     const struct replay_job *job = job_at(s, number);
-    uint64_t cards = (uint64_t)job->pairs * job->cards;
-    if (s->used + cards > s->config->fleet->n_cards)
+    uint64_t cards = cards_of(s, job);
+    if (s->used + cards > s->config->fleet->n_cards * CARD)
         return false;
     int64_t begin = clock_ns();
     bool placed = chooser_place(&s->chooser, s->now, job, number, s->spots);
@@ -146,7 +160,7 @@ static void end_job(struct sim *s, struct running *done)
     commit(s, draft);
     measure_job_end(&s->measure, s->given.jobs[done->job], job->pairs);
     given_release(&s->given, done->job, job->pairs);
-    s->used -= (uint64_t)job->pairs * job->cards;
+    s->used -= cards_of(s, job);
     s->r->makespan_us = done->end_us - s->config->trace->jobs[0].arrival_us;
 }
 
@@ -219,7 +233,8 @@ static void sample_until(struct sim *s, int64_t now_us)
             return;
         struct replay_sample *sample = &s->r->samples[s->r->n_samples++];
         sample->at_us = at - begin;
-        sample->used = (double)s->used / (double)s->config->fleet->n_cards;
+        sample->used = (double)s->used / CARD /
+                       (double)s->config->fleet->n_cards;
         measure_room(&s->measure, s->now, sample);
     }
 }
@@ -302,9 +317,8 @@ void replay_run(const struct replay_config *config, enum replay_policy policy,
     double span =
         (double)(t->jobs[t->n - 1].arrival_us - t->jobs[0].arrival_us);
     add_used(&s, INT64_MAX);
-    r->utilisation = span > 0
-                         ? s.used_us / span / (double)config->fleet->n_cards
-                         : 0;
+    r->utilisation =
+        span > 0 ? s.used_us / span / CARD / (double)config->fleet->n_cards : 0;
     measure_waits(r, s.waits, s.n_waits);
     measure_decisions(&s.measure);
     sim_fini(&s);

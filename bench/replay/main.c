@@ -15,7 +15,7 @@ enum { QUIET_NS = 2000000000, EVERY_NS = 500000000 };
 struct settings {
     const char *generate, *format, *shape, *fabric, *policies, *pairs, *gpus_by,
         *backfill;
-    const char *profile, *costs, *json, *html, *compress;
+    const char *need, *profile, *costs, *json, *html, *compress;
     bool loss, timings;
     int64_t seed, hosts, cards, time_limit_ms;
 };
@@ -102,6 +102,12 @@ static const struct conf_setting table[] = {
      .choices = "gpu|card",
      .metavar = "WHAT",
      .help = "What a pair of k cards takes: also k GPUs, or cards alone."},
+    {.name = "need",
+     .offset = AT(need),
+     .metavar = "NAME=N,...",
+     .help = "What a pair asks where the trace does not say it: cpu "
+             "(thousandths) and memory (MiB) of its host, card-cores and "
+             "card-memory (MiB) of each of its cards, which it then shares."},
     {.name = "gpus-by",
      .type = CONF_CHOICE,
      .offset = AT(gpus_by),
@@ -246,6 +252,11 @@ static int change_trace(struct replay *p, struct error *err)
                          "--compress: is \"%.32s\", must be a number, 0.000001 "
                          "to 1000000",
                          p->set.compress);
+    if (p->set.need) {
+        int rc = trace_need(p->set.need, &p->trace, err);
+        if (rc < 0)
+            return rc;
+    }
     if (p->set.time_limit_ms)
         trace_limit(&p->trace, p->set.time_limit_ms * 1000);
     trace_compress(&p->trace, factor);
@@ -340,7 +351,11 @@ static int prepare(struct replay *p, struct error *err)
         (fleet.hosts == 0 && (rc = count_hosts(p, &fleet, err)) < 0) ||
         (rc = replay_fleet_init(&p->fleet, &fleet, err)) < 0)
         return rc;
-    return p->file ? 0 : make_trace(p, err);
+    if (!p->file && (rc = make_trace(p, err)) < 0)
+        return rc;
+    if (trace_asks_hosts(&p->trace))
+        replay_fleet_charge_hosts(&p->fleet);
+    return 0;
 }
 
 static void run(struct replay *p, struct replay_config *config)

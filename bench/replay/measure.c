@@ -212,6 +212,7 @@ static uint64_t room_of(const struct measure *m, const struct host_kind *kind,
                           .size = 1,
                           .align = RELATION_SYS,
                           .prefer_align = RELATION_PIX,
+                          .exclusive = true,
                           .cards = 1,
                           .pair_cards = 1,
                           .gpus = m->config->want_gpus,
@@ -231,9 +232,11 @@ static uint64_t room_known(struct measure *m, const struct snapshot *s,
 {
     const struct host_kind *kind = fleet_kind(m->config->fleet, node);
     const struct node_state *state = &snapshot_node(s, node)->state;
-    uint64_t key = (uint64_t)(node % m->config->fleet->n_kinds + 1) << 32 |
-                   (uint64_t)(state->usable & ~(unsigned)state->closed) << 16 |
-                   state->gpus_used;
+    uint64_t key =
+        (uint64_t)(node % m->config->fleet->n_kinds + 1) << 32 |
+        (uint64_t)(state->usable & ~(unsigned)(state->closed | state->shared))
+            << 16 |
+        state->gpus_used;
     size_t slot = hash_bytes(&key, sizeof key) % MEMO_SLOTS;
     if (m->memo_key[slot] != key) {
         m->memo_room[slot] = room_of(m, kind, state);
