@@ -307,18 +307,27 @@ static void make_room(struct gate_controller *g)
         g->config.relist(g->config.ctx);
 }
 
+/* With the lock.  Where no pod is to be planned or waits for kube-scheduler,
+ * what becomes of others changes nothing. */
+static void heard(struct gate_controller *g, size_t n_before)
+{
+    if (n_before || gate_pods_count(g->pods))
+        gate_changed(g);
+}
+
 static void on_put(void *ctx, const struct kube_pod *pod)
 {
     struct gate_controller *g = ctx;
     bool stray;
     assume(g, pod);
     pthread_mutex_lock(&g->lock);
+    size_t n_before = gate_pods_count(g->pods);
     gate_pods_put(g->pods, pod, clock_ms(), &stray);
     const struct gate_opening *o = strmap_get(&g->opening, pod->demand.uid);
     if (o && !pod->place_gate)
         free(strmap_remove(&g->opening, pod->demand.uid));
     make_room(g);
-    gate_changed(g);
+    heard(g, n_before);
     pthread_mutex_unlock(&g->lock);
     if (stray)
         g->config.tell(g->config.ctx, &pod->demand, EVENTS_REFUSED,
@@ -330,10 +339,11 @@ static void on_gone(void *ctx, const char *uid)
 {
     struct gate_controller *g = ctx;
     hold_lock(&g->lock);
+    size_t n_before = gate_pods_count(g->pods);
     gate_pods_gone(g->pods, uid);
     free(strmap_remove(&g->opening, uid));
     make_room(g);
-    gate_changed(g);
+    heard(g, n_before);
 }
 
 static void on_listed(void *ctx)

@@ -13,11 +13,13 @@ struct unit {
     char key[JOB_LEASE_KEY_MAX];
     struct gate_pod **pods; /* of `gate_pods.pods` */
     size_t n, cap;
+    size_t n_due; /* pods to do something about */
 };
 
 struct gate_pods {
     struct strmap pods;  /* the newest version of each, by uid */
     struct strmap units; /* by key */
+    struct strmap due;   /* those with pods to do something about */
     size_t n_active;     /* pods that are not settled */
     bool turned_away;    /* one more, since there was room last */
     int64_t turned_ms;   /* the first of these */
@@ -136,8 +138,15 @@ void gate_pods_destroy(struct gate_pods *g)
     if (!g)
         return;
     strmap_fini_with(&g->pods, pod_free);
+    strmap_fini(&g->due);
     strmap_fini_with(&g->units, unit_free);
     free(g);
+}
+
+/* Is there something to do about it? */
+static bool is_active(const struct gate_pod *p)
+{
+    return !p->deleting && (p->state == GATE_CLOSED || p->refused_ms);
 }
 
 static void join_unit(struct gate_pods *g, struct gate_pod *p)
@@ -152,6 +161,8 @@ static void join_unit(struct gate_pods *g, struct gate_pod *p)
     }
     u->pods = xgrow(u->pods, u->n, &u->cap, sizeof *u->pods);
     u->pods[u->n++] = p;
+    if (is_active(p) && u->n_due++ == 0)
+        (void)strmap_put(&g->due, u->key, u);
 }
 
 static void leave_unit(struct gate_pods *g, const struct gate_pod *p)
@@ -163,6 +174,8 @@ static void leave_unit(struct gate_pods *g, const struct gate_pod *p)
     while (u->pods[at] != p)
         at++;
     memmove(u->pods + at, u->pods + at + 1, (--u->n - at) * sizeof *u->pods);
+    if (is_active(p) && --u->n_due == 0)
+        (void)strmap_remove(&g->due, key);
     if (u->n)
         return;
     (void)strmap_remove(&g->units, key);
@@ -214,12 +227,6 @@ void gate_pods_put(struct gate_pods *g, const struct kube_pod *pod,
 
 /* --- asking ----------------------------------------------------------------- */
 
-/* Is there something to do about it? */
-static bool is_active(const struct gate_pod *p)
-{
-    return !p->deleting && (p->state == GATE_CLOSED || p->refused_ms);
-}
-
 static int compare_turns(const void *a, const void *b)
 {
     const struct gate_turn *x = a, *y = b;
@@ -230,9 +237,9 @@ static int compare_turns(const void *a, const void *b)
 
 struct gate_turn *gate_pods_turns(const struct gate_pods *g, size_t *ret_n)
 {
-    struct gate_turn *turns = xcalloc(g->units.n + 1, sizeof *turns);
+    struct gate_turn *turns = xcalloc(g->due.n + 1, sizeof *turns);
     size_t n = 0, pos = 0;
-    for (const struct unit *u; (u = strmap_next(&g->units, &pos));) {
+    for (const struct unit *u; (u = strmap_next(&g->due, &pos));) {
         struct gate_turn t = {.priority = INT64_MIN, .turn = UINT64_MAX};
         for (size_t i = 0; i < u->n; i++) {
             const struct gate_pod *p = u->pods[i];
@@ -243,8 +250,6 @@ struct gate_turn *gate_pods_turns(const struct gate_pods *g, size_t *ret_n)
             if (p->turn < t.turn)
                 t.turn = p->turn;
         }
-        if (t.turn == UINT64_MAX)
-            continue;
         memcpy(t.key, u->key, sizeof t.key);
         turns[n++] = t;
     }
