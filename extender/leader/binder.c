@@ -49,11 +49,14 @@ size_t binder_n_busy(struct binder *x)
 
 static void enqueue(struct binder *x, struct binding *b)
 {
-    struct binding **at = &x->first;
+    bool is_last = x->last && x->last->due_ms <= b->due_ms;
+    struct binding **at = is_last ? &x->last->next : &x->first;
     while (*at && (*at)->due_ms <= b->due_ms)
         at = &(*at)->next;
     b->next = *at;
     *at = b;
+    if (!b->next)
+        x->last = b;
     pthread_cond_signal(&x->wake);
 }
 
@@ -155,6 +158,8 @@ static struct binding *next_due(struct binder *x)
     }
     if (b)
         x->first = b->next;
+    if (!x->first)
+        x->last = NULL;
     return b;
 }
 

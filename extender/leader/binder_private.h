@@ -32,7 +32,8 @@ struct binder {
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wake;
-    struct binding *first; /* waiting, by due_ms, then as they came */
+    /* waiting, by due_ms, then as they came: new ones are due last */
+    struct binding *first, *last;
     struct strmap busy;    /* struct busy, by uid */
     size_t n_busy;         /* bindings */
 };
