@@ -1,7 +1,9 @@
 /* Publishes the topologies of N made-up hosts with 8 cards each to an
  * extender, as their advertisers would, over several connections.
  *
- *   bench_publish URL N [CONNECTIONS [PID]]     URL of the publish listener
+ *   bench_publish URL N [CONNECTIONS [GENERATION [PID]]]
+ *
+ * URL is that of the publish listener.
  *
  * Prints the hosts' names, "node-00000" …, one a line; with the extender's PID
  * what each tenth of them cost it instead, as JSON: its CPU time per slice.
@@ -28,6 +30,7 @@ enum {
 struct shared {
     const char *url;
     size_t n, n_workers;
+    int64_t generation;
     const char *pid; /* NULL: nothing is measured */
     atomic_size_t n_published;
     double cpu_us[PARTS + 1]; /* by then, of each tenth */
@@ -84,10 +87,10 @@ static void print_costs(const struct shared *s)
     printf("]}\n");
 }
 
-static void publish(struct http_client *http, size_t i,
+static void publish(struct http_client *http, size_t i, int64_t generation,
                     struct http_answer *answer)
 {
-    struct slice_epoch epoch = {.boot_id = "bench", .generation = 1};
+    struct slice_epoch epoch = {.boot_id = "bench", .generation = generation};
     char node[NODE_MAX], name[SLICE_NAME_MAX + 1], path[SLICE_NAME_MAX + 64];
     cleanup_str struct str body = STR_INIT(SLICE_BODY_MAX);
     struct error err = {0};
@@ -116,7 +119,7 @@ static void *work(void *ctx)
         die(&err);
     size_t n = w->shared->n, stride = n % STRIDE ? STRIDE : 1;
     for (size_t i = w->first; i < n; i += w->shared->n_workers) {
-        publish(http, i * stride % n, &answer);
+        publish(http, i * stride % n, w->shared->generation, &answer);
         note(w->shared);
     }
     str_fini(&answer.body);
@@ -131,12 +134,15 @@ int main(int argc, char **argv)
     if (argc > 3)
         shared.n_workers = strtoul(argv[3], NULL, 10);
     if (argc < 3 || !shared.n_workers || shared.n_workers > CONNECTIONS_MAX) {
-        fputs("usage: bench_publish URL N [CONNECTIONS [PID]]\n", stderr);
+        fputs("usage: bench_publish URL N [CONNECTIONS [GENERATION "
+              "[PID]]]\n",
+              stderr);
         return 2;
     }
     shared.url = argv[1];
     shared.n = strtoul(argv[2], NULL, 10);
-    shared.pid = argc > 4 ? argv[4] : NULL;
+    shared.generation = argc > 4 ? strtol(argv[4], NULL, 10) : 1;
+    shared.pid = argc > 5 ? argv[5] : NULL;
     if (shared.pid)
         shared.cpu_us[0] = cpu_us(shared.pid);
     for (size_t i = 0; i < shared.n_workers; i++) {
