@@ -3,7 +3,8 @@
  *
  *   bench_publish URL N [CONNECTIONS [GENERATION [PID]]]
  *
- * URL is that of the publish listener.
+ * URL is that of the publish listener.  In generations after the first each
+ * host has another card that its node withdraws.
  *
  * Prints the hosts' names, "node-00000" …, one a line; with the extender's PID
  * what each tenth of them cost it instead, as JSON: its CPU time per slice.
@@ -16,6 +17,7 @@
 #include "lib/base/str.h"
 #include "lib/http/http.h"
 #include "model/slice/slice.h"
+#include "model/topo/topo_builder.h"
 #include "tests/lib/sim/benchhost.h"
 
 enum {
@@ -87,6 +89,27 @@ static void print_costs(const struct shared *s)
     printf("]}\n");
 }
 
+static void withdraw_card(void *ctx, struct device *d, struct identity *own)
+{
+    int64_t *left = ctx;
+    (void)own;
+    d->unhealthy = d->kind == DEVICE_CARD && --*left == 0;
+}
+
+static struct topo *host(const char *node, size_t i, int64_t generation)
+{
+    struct topo *topo = benchhost_create(node, i), *changed = NULL;
+    struct error err = {0};
+    int64_t card = 1 + (generation - 1) % BENCHHOST_CARDS;
+    if (generation == 1)
+        return topo;
+    if (topo_change(topo, withdraw_card, &card, topo_runs(topo), &changed,
+                    &err))
+        die(&err);
+    topo_unref(topo);
+    return changed;
+}
+
 static void publish(struct http_client *http, size_t i, int64_t generation,
                     struct http_answer *answer)
 {
@@ -95,7 +118,7 @@ static void publish(struct http_client *http, size_t i, int64_t generation,
     cleanup_str struct str body = STR_INIT(SLICE_BODY_MAX);
     struct error err = {0};
     (void)snprintf(node, sizeof node, "node-%05zu", i);
-    cleanup_with(topo) struct topo *topo = benchhost_create(node, i);
+    cleanup_with(topo) struct topo *topo = host(node, i, generation);
     slice_name(node, 0, name);
     slice_encode(topo, &epoch, 0, &body);
     (void)snprintf(path, sizeof path,
@@ -129,11 +152,14 @@ static void *work(void *ctx)
 
 int main(int argc, char **argv)
 {
-    struct shared shared = {.n_workers = CONNECTIONS};
+    struct shared shared = {.n_workers = CONNECTIONS, .generation = 1};
     struct worker workers[CONNECTIONS_MAX];
     if (argc > 3)
         shared.n_workers = strtoul(argv[3], NULL, 10);
-    if (argc < 3 || !shared.n_workers || shared.n_workers > CONNECTIONS_MAX) {
+    if (argc > 4)
+        shared.generation = strtoll(argv[4], NULL, 10);
+    if (argc < 3 || shared.generation < 1 || !shared.n_workers ||
+        shared.n_workers > CONNECTIONS_MAX) {
         fputs("usage: bench_publish URL N [CONNECTIONS [GENERATION "
               "[PID]]]\n",
               stderr);
@@ -141,7 +167,6 @@ int main(int argc, char **argv)
     }
     shared.url = argv[1];
     shared.n = strtoul(argv[2], NULL, 10);
-    shared.generation = argc > 4 ? strtol(argv[4], NULL, 10) : 1;
     shared.pid = argc > 5 ? argv[5] : NULL;
     if (shared.pid)
         shared.cpu_us[0] = cpu_us(shared.pid);
