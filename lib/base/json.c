@@ -7,11 +7,16 @@
 
 #include "lib/base/hash.h"
 #include "lib/base/jscan.h"
+#include "lib/base/json_flat.h"
 
 /* What malloc() takes for cJSON's node of a value, and for a short text. */
-enum { VALUE_SIZE = 80 + 32 };
+enum { VALUE_SIZE = 80 + 32, FEW_KEYS = 40 };
 
 /* --- the strict check ---------------------------------------------------- */
+
+struct json_count {
+    size_t keys, values;
+};
 
 /* The keys of all objects that are still open, as a stack of sets.  A set
  * is searched by hash; two keys with equal hashes are compared decoded. */
@@ -23,8 +28,8 @@ struct key {
 struct keys {
     struct key *list;
     size_t n, cap;
-    size_t n_values; /* and keys, of all the text */
-    bool starved;    /* there is no memory for them */
+    size_t n_keys, n_values; /* of all the text */
+    bool starved;            /* there is no memory for them */
 };
 
 static bool key_equal(const struct jtext *a, const struct jtext *b)
@@ -59,7 +64,7 @@ static bool key_add(struct keys *keys, const struct jtext *key)
         keys->cap = (size + more) / sizeof *list;
     }
     keys->list[keys->n++] = (struct key){key_hash(key), *key};
-    keys->n_values++;
+    keys->n_keys++;
     return true;
 }
 
@@ -69,12 +74,23 @@ static int compare_keys(const void *a, const void *b)
     return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
+/* Few are sooner compared than sorted. */
+static bool may_repeat(const struct key *list, size_t n)
+{
+    for (size_t i = 1; i < n && n <= FEW_KEYS; i++)
+        for (size_t j = 0; j < i; j++)
+            if (list[i].hash == list[j].hash)
+                return true;
+    return n > FEW_KEYS;
+}
+
 /* Objects are checked when they close: sort their keys by hash and compare
  * neighbours.  Returns the repeated key, or NULL. */
 static const struct jtext *find_duplicate(struct key *list, size_t n)
 {
-    if (n > 1)
-        qsort(list, n, sizeof *list, compare_keys);
+    if (!may_repeat(list, n))
+        return NULL;
+    qsort(list, n, sizeof *list, compare_keys);
     for (size_t i = 1; i < n; i++)
         for (size_t j = i; j-- > 0 && list[j].hash == list[i].hash;)
             if (key_equal(&list[j].text, &list[i].text))
@@ -133,7 +149,7 @@ static int no_memory(size_t size, struct error *err)
                      "there is no memory for a JSON text of %zu bytes", size);
 }
 
-static int check(const char *data, size_t size, size_t *ret_values,
+static int check(const char *data, size_t size, struct json_count *ret_count,
                  struct error *err)
 {
     struct jscan s;
@@ -141,24 +157,24 @@ static int check(const char *data, size_t size, size_t *ret_values,
     jscan_init(&s, data, size);
     bool ok = check_value(&s, &keys) && jscan_end(&s);
     free(keys.list);
-    *ret_values = keys.n_values;
+    *ret_count = (struct json_count){keys.n_keys, keys.n_values};
     return ok ? 0 : keys.starved ? no_memory(size, err) : jscan_error(&s, err);
 }
 
 int json_check(const char *data, size_t size, struct error *err)
 {
-    size_t n_values;
-    return check(data, size, &n_values, err);
+    struct json_count ignored;
+    return check(data, size, &ignored, err);
 }
 
 int json_parse(const char *data, size_t size, cJSON **ret_json,
                struct error *err)
 {
-    size_t n_values;
-    int r = check(data, size, &n_values, err);
+    struct json_count n;
+    int r = check(data, size, &n, err);
     if (r < 0)
         return r;
-    size_t tree = size + n_values * VALUE_SIZE;
+    size_t tree = size + (n.keys + n.values) * VALUE_SIZE;
     if (tree >= TRY_LARGE && !mem_left(tree))
         return no_memory(size, err);
     cJSON *json = cJSON_ParseWithLength(data, size);
@@ -166,6 +182,17 @@ int json_parse(const char *data, size_t size, cJSON **ret_json,
         return no_memory(size, err);
     *ret_json = json;
     return 0;
+}
+
+int json_parse_flat(const char *data, size_t size, cJSON **ret_json,
+                    struct error *err)
+{
+    struct json_count n;
+    int r = check(data, size, &n, err);
+    if (r < 0)
+        return r;
+    *ret_json = json_flat_build(data, size, n.values);
+    return *ret_json ? 0 : no_memory(size, err);
 }
 
 /* --- the reader ----------------------------------------------------------- */

@@ -27,6 +27,11 @@ int json_check(const char *data, size_t size, struct error *err);
 int json_parse(const char *data, size_t size, cJSON **ret_json,
                struct error *err);
 
+/* The same in one piece of memory, which free() releases: for reading only, as
+ * cJSON's functions that change or delete would release its parts. */
+int json_parse_flat(const char *data, size_t size, cJSON **ret_json,
+                    struct error *err);
+
 /* A reader walks one object.  The first error wins and carries the path:
  * "spec.devices[3].name: required member missing".  After an error every
  * getter returns its zero value, so a caller may read on and check once.

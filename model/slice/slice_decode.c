@@ -255,8 +255,8 @@ int slice_decode(const char *json, size_t size, struct slice **ret_slice,
     if (size > SLICE_BODY_MAX)
         return error_set(err, EINVAL, "has %zu bytes, the limit is %d", size,
                          SLICE_BODY_MAX);
-    cleanup_with(json) cJSON *parsed = NULL;
-    int r = json_parse(json, size, &parsed, err);
+    cleanup_free cJSON *parsed = NULL;
+    int r = json_parse_flat(json, size, &parsed, err);
     if (r < 0)
         return r;
 

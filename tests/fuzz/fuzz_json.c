@@ -19,6 +19,23 @@ static bool scans(const char *text, size_t size, const char **ret_fault)
     return taken;
 }
 
+static bool is_same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool is_same(const cJSON *a, const cJSON *b)
+{
+    for (; a && b; a = a->next, b = b->next)
+        if (a->type != b->type || a->valueint != b->valueint ||
+            a->valuedouble != b->valuedouble ||
+            !is_same_text(a->string, b->string) ||
+            !is_same_text(a->valuestring, b->valuestring) ||
+            !is_same(a->child, b->child))
+            return false;
+    return !a && !b;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *text = (const char *)data;
@@ -36,6 +53,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     cleanup_with(json) cJSON *json = cJSON_ParseWithLength(text, size);
     assert(json);
+    cleanup_free cJSON *flat = NULL;
+    if (checked)
+        assert(json_parse_flat(text, size, &flat, &err) == 0 &&
+               is_same(json, flat));
     cleanup_free char *again = cJSON_PrintUnformatted(json);
     assert(again && (scans(again, strlen(again), &fault) ||
                      strcmp(fault, "number out of range") == 0));
