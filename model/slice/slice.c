@@ -103,7 +103,7 @@ void slice_node_text(const char *node, char ret_text[SLICE_NODE_TEXT_MAX + 1])
 {
     size_t size = strlen(node);
     if (size <= SLICE_NODE_TEXT_MAX)
-        (void)snprintf(ret_text, SLICE_NODE_TEXT_MAX + 1, "%s", node);
+        memcpy(ret_text, node, size + 1);
     else
         (void)snprintf(ret_text, SLICE_NODE_TEXT_MAX + 1, "%.47s-%016llx", node,
                        (unsigned long long)hash_bytes(node, size));

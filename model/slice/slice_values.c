@@ -48,15 +48,25 @@ static const char *json_kind(const cJSON *json)
                                   : NULL;
 }
 
+static const char *const types[] = {"string", "int",     "bool",  "version",
+                                    "ints",   "strings", "bools", "versions"};
+
+static bool is_type(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(types); i++)
+        if (strcmp(name, types[i]) == 0)
+            return true;
+    return false;
+}
+
 /* The one member that holds an attribute's value; NULL and an error when
  * there is none, or several, or it is wrong. */
 static const cJSON *read_value(const struct slice_values *v, const cJSON *json)
 {
-    static const char *const types[] = {"string",  "int",     "bool",
-                                        "version", "ints",    "strings",
-                                        "bools",   "versions"};
-    const cJSON *found = NULL;
-    if (cJSON_IsObject(json))
+    const cJSON *found = NULL, *only = json->child;
+    if (cJSON_IsObject(json) && only && !only->next && !cJSON_IsNull(only))
+        found = is_type(only->string) ? only : NULL;
+    else if (cJSON_IsObject(json))
         for (size_t i = 0; i < ARRAY_LEN(types); i++) {
             const cJSON *m = cJSON_GetObjectItemCaseSensitive(json, types[i]);
             if (!m || cJSON_IsNull(m))
@@ -96,8 +106,13 @@ static const cJSON *read_value(const struct slice_values *v, const cJSON *json)
 static bool find_attribute(const char *name, enum attribute_id *ret_id,
                            unsigned *ret_part)
 {
+    const size_t tell = strlen(SLICE_DOMAIN); /* the byte behind it */
+    if (strlen(name) <= tell)
+        return false; /* all of ours are longer */
     for (enum attribute_id id = 0; id < ATTRIBUTE_COUNT; id++) {
         const struct attribute *a = &slice_attributes[id];
+        if (name[tell] != a->name[tell])
+            continue;
         size_t size = strlen(a->name);
         if (strncmp(name, a->name, size) != 0)
             continue;

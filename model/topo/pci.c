@@ -1,7 +1,6 @@
 #include "model/topo/pci.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Reads `digits` hex digits at most, at least `least`; the number read, or
@@ -35,12 +34,27 @@ static bool char_skip(const char **p, char c)
     return true;
 }
 
+/* Addresses are written too often for printf().  Returns their end. */
+static char *hex_write(char *to, uint32_t value, unsigned digits)
+{
+    for (unsigned i = digits; i-- > 0; value >>= 4)
+        to[i] = "0123456789abcdef"[value & 15];
+    return to + digits;
+}
+
 void pci_addr_format(const struct pci_addr *addr,
                      char ret_text[PCI_ADDR_TEXT_MAX])
 {
-    snprintf(ret_text, PCI_ADDR_TEXT_MAX, "%04x:%02x:%02x.%x",
-             (unsigned)addr->domain, addr->bus, addr->device & 0x1fu,
-             addr->function & 7u);
+    unsigned digits = 4;
+    while (digits < 8 && addr->domain >> 4 * digits)
+        digits++;
+    char *p = hex_write(ret_text, addr->domain, digits);
+    *p++ = ':';
+    p = hex_write(p, addr->bus, 2);
+    *p++ = ':';
+    p = hex_write(p, addr->device & 0x1fu, 2);
+    *p++ = '.';
+    *hex_write(p, addr->function & 7u, 1) = '\0';
 }
 
 int pci_addr_parse(const char *text, struct pci_addr *ret_addr,
