@@ -16,10 +16,11 @@ struct digest {
 };
 
 struct entry {
-    char *name, *node;
     struct digest digest;
     uint64_t version;
     struct liveness *liveness;
+    const char *node; /* behind the name */
+    char name[];
 };
 
 struct slice_cache {
@@ -64,8 +65,6 @@ static void entry_destroy(void *entry)
     if (!e)
         return;
     liveness_unref(e->liveness);
-    free(e->name);
-    free(e->node);
     free(e);
 }
 
@@ -81,9 +80,10 @@ void slice_cache_destroy(struct slice_cache *h)
 void slice_cache_put(struct slice_cache *h, const char *name, const char *body,
                      size_t size, uint64_t version, const struct node *node)
 {
-    struct entry *e = xcalloc(1, sizeof *e);
-    e->name = xstrdup(name);
-    e->node = xstrdup(node->name);
+    size_t name_size = strlen(name) + 1, node_size = strlen(node->name) + 1;
+    struct entry *e = xmalloc(sizeof *e + name_size + node_size);
+    memcpy(e->name, name, name_size);
+    e->node = memcpy(e->name + name_size, node->name, node_size);
     e->digest = digest_of(body, size);
     e->version = version;
     e->liveness = liveness_ref(node->liveness);
