@@ -319,6 +319,7 @@ static void finish_op(struct writer *w, struct writer_op *op)
 {
     if (op->kind == WRITER_BIND)
         (void)failpoint("bind-before-reply");
+    slice_unref(steal(&op->slice));
     if (op->done) {
         op->done(op);
         return;
@@ -577,6 +578,10 @@ void writer_post(struct writer *w, struct writer_op *op)
     op->error = (struct error){0};
     op->created = op->healed = false;
     op->finished = false;
+    op->slice = NULL;
+    if (op->kind == WRITER_PUT_SLICE)
+        op->result = slice_decode(op->body, op->body_size, &op->slice,
+                                  &op->error);
     hold_lock(&w->lock);
     *w->last = op;
     w->last = &op->next;

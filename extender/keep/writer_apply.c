@@ -78,16 +78,14 @@ static int check_owner(struct writer_op *op, const char *node)
 
 void apply_put_slice(struct batch *b, struct writer_op *op)
 {
-    cleanup_with(slice) struct slice *slice = NULL;
+    struct slice *slice = op->slice;
     struct ingest_result result = {0};
     struct ingest *ingest = b->w->ingest;
-    if (is_repeated(b, op))
-        return; /* another operation stored the same while this one was
-                 * queued */
+    if (op->result < 0 || is_repeated(b, op))
+        return; /* it is no slice, or another operation stored the same while
+                 * this one was queued */
 
-    op->result = slice_decode(op->body, op->body_size, &slice, &op->error);
-    if (op->result == 0)
-        op->result = check_name(op, slice, &op->error);
+    op->result = check_name(op, slice, &op->error);
     if (op->result == 0)
         op->result = check_owner(op, slice_get_node(slice));
     if (op->result < 0)

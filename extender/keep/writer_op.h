@@ -152,8 +152,10 @@ struct writer_op {
 
     void (*done)(struct writer_op *op);
     void *ctx;
-    struct writer_op *next; /* the writer's */
-    bool finished;          /* the writer's */
+    /* the writer's */
+    struct slice *slice; /* put: decoded on the poster's thread */
+    struct writer_op *next;
+    bool finished;
 };
 
 #endif
