@@ -1,5 +1,6 @@
 /* Builds the first snapshot from the store. */
 #include "extender/keep/applied_draft.h"
+#include "extender/keep/slice_loader.h"
 #include "extender/keep/writer_private.h"
 #include "extender/state/draft.h"
 #include "lib/io/clock.h"
@@ -25,29 +26,41 @@ static int load_allocation(void *ctx, struct allocation *a)
     return 0;
 }
 
-/* A slice that this release refuses is left out: its advertiser publishes
- * again. */
 static int load_slice(void *ctx, const char *name, const char *json,
                       size_t size, uint64_t resource_version)
 {
+    slice_loader_add(ctx, name, json, size, resource_version);
+    return 0;
+}
+
+/* A slice that this release refuses is left out: its advertiser publishes
+ * again. */
+static void put_slice(void *ctx, const struct stored_slice *s)
+{
     struct load *load = ctx;
-    struct error err = {0};
-    cleanup_with(slice) struct slice *slice = NULL;
+    struct error err = s->error;
     struct ingest_result result = {0};
-    int e = slice_decode(json, size, &slice, &err);
+    int e = s->slice ? ingest_put(load->w->ingest, s->slice, load->now_ms,
+                                  load->draft, &result, &err)
+                     : -err.code;
+    const char *node = s->slice ? slice_get_node(s->slice) : NULL;
+    if (e == 0 && is_doubtful(load->w, node))
+        draft_set_status(load->draft, node, NODE_DOUBTFUL);
     if (e == 0)
-        e = ingest_put(load->w->ingest, slice, load->now_ms, load->draft,
-                       &result, &err);
-    if (e == 0 && is_doubtful(load->w, slice_get_node(slice)))
-        draft_set_status(load->draft, slice_get_node(slice), NODE_DOUBTFUL);
-    if (e == 0)
-        slice_cache_put(load->w->heard, name, json, size, resource_version,
-                        draft_node(load->draft, slice_get_node(slice)));
+        slice_cache_put(load->w->heard, s->name, s->json, s->size,
+                        s->resource_version, draft_node(load->draft, node));
     else
-        log_event(LOG_WARN, "slice-not-loaded", "slice", name, "error",
+        log_event(LOG_WARN, "slice-not-loaded", "slice", s->name, "error",
                   err.text, NULL);
     ingest_result_fini(&result);
-    return 0;
+}
+
+static int load_slices(struct load *load, struct error *err)
+{
+    struct slice_loader *loader = slice_loader_create(put_slice, load);
+    int e = store_each_slice(load->w->store, NULL, load_slice, loader, err);
+    slice_loader_destroy(loader);
+    return e;
 }
 
 /* The node was silent when the last run ended: stale until it is heard from. */
@@ -113,7 +126,7 @@ int writer_load(struct writer *w, struct error *err)
     if (e == 0)
         e = store_each_allocation(w->store, load_allocation, &load, err);
     if (e == 0)
-        e = store_each_slice(w->store, NULL, load_slice, &load, err);
+        e = load_slices(&load, err);
     if (e == 0)
         e = drains_load(w, draft, err);
     if (e == 0)

@@ -1,0 +1,30 @@
+/* slice_loader - decodes stored slices on all CPUs, and gives them out in their
+ * order.  For one start; one thread uses it. */
+#ifndef BIGA_EXTENDER_KEEP_SLICE_LOADER_H
+#define BIGA_EXTENDER_KEEP_SLICE_LOADER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "model/slice/slice.h"
+
+/* A slice that was added; borrowed for the call. */
+struct stored_slice {
+    const char *name, *json;
+    size_t size;
+    uint64_t resource_version;
+    struct slice *slice; /* NULL: it was refused, with: */
+    struct error error;
+};
+typedef void slice_loader_f(void *ctx, const struct stored_slice *s);
+
+/* What is added is visited on the thread that adds, a while later. */
+struct slice_loader;
+struct slice_loader *slice_loader_create(slice_loader_f *visit, void *ctx);
+void slice_loader_add(struct slice_loader *l, const char *name,
+                      const char *json, size_t size, uint64_t resource_version);
+/* Visits the rest. */
+void slice_loader_destroy(struct slice_loader *l);
+
+#endif
