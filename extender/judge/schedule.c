@@ -116,12 +116,25 @@ void schedule_init(struct schedule *s, const struct snapshot *snapshot,
         s->costs = state_intern_costs(snapshot->states, demand);
 }
 
+/* May places be held for the job?  Those without a job have no index. */
+static bool may_have_holds(const struct schedule *s)
+{
+    size_t n;
+    bool held = !s->demand->job[0];
+    cleanup_free const struct allocation **members = alloc_index_find_job(
+        s->snapshot->allocations, s->demand->namespace, s->demand->job, &n);
+    for (size_t i = 0; i < n && !held; i++)
+        held = members[i]->held;
+    return held;
+}
+
 void schedule_init_job(struct schedule *s, const struct snapshot *snapshot,
                        const struct demand *pair,
                        const struct plan_refusal *refusal)
 {
     init_free(s, snapshot, pair);
     s->refusal = refusal;
+    s->own_holds = may_have_holds(s);
     quota_judge(snapshot, pair, s->former, &s->quota);
     if (s->quota.kind == QUOTA_OK)
         s->costs = state_intern_costs(snapshot->states, pair);
@@ -130,14 +143,14 @@ void schedule_init_job(struct schedule *s, const struct snapshot *snapshot,
 /* A held place of the very job that is asked about, which counts as free. */
 static bool is_own_hold(const struct schedule *s, const struct allocation *a)
 {
-    return a->held && s->refusal &&
+    return a->held && s->own_holds &&
            strcmp(a->demand.job, s->demand->job) == 0 &&
            strcmp(a->demand.namespace, s->demand->namespace) == 0;
 }
 
 static bool has_own_hold(const struct schedule *s, int32_t index)
 {
-    if (!s->refusal)
+    if (!s->own_holds)
         return false;
     const struct node *node = snapshot_node(s->snapshot, (size_t)index);
     for (size_t i = 0; node->n_held && i < node->n_allocations; i++)

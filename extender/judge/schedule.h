@@ -38,6 +38,7 @@ struct schedule {
     bool unsettled; /* the same, and where is not known yet: NODE_GONE */
     /* why its job has no plan, borrowed; NULL: was not asked for */
     const struct plan_refusal *refusal;
+    bool own_holds;             /* then: places may be held for its job */
     struct quota_verdict quota; /* set when it follows nobody */
     bool own_share;             /* its service holds a share of some cards */
     struct costs *costs;        /* of its class; NULL: compute each */
