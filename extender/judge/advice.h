@@ -76,8 +76,10 @@ struct advice {
 /* For a pod that `s` finds no node for. */
 void advise_pod(const struct schedule *s, struct advice *ret_advice);
 
-/* The nodes that lack least. */
-void advise_nearest(const struct schedule *s, struct advice *advice);
+/* The nodes that lack least.  `reasons`: what schedule_reason() says of each; NULL:
+ * that is still to be asked. */
+void advise_nearest(const struct schedule *s, const uint8_t *reasons,
+                    struct advice *advice);
 /* For a planned pod whose job has no plan, with the candidates that it was
  * refused with (NULL: all nodes). */
 void advise_job(const struct snapshot *snapshot, const struct demand *pod,

@@ -103,7 +103,8 @@ static uint64_t distance(const struct schedule *s, int32_t node,
     }
 }
 
-void advise_nearest(const struct schedule *s, struct advice *advice)
+void advise_nearest(const struct schedule *s, const uint8_t *reasons,
+                    struct advice *advice)
 {
     const struct snapshot *snapshot = s->snapshot;
     struct advice *a = advice;
@@ -111,7 +112,8 @@ void advise_nearest(const struct schedule *s, struct advice *advice)
     struct schedule_reasons known = {0};
     for (size_t i = 0; i < snapshot->n_nodes; i++) {
         int32_t node = (int32_t)i;
-        enum reason reason = schedule_reason(s, node, &known);
+        enum reason reason = reasons ? (enum reason)reasons[i]
+                                     : schedule_reason(s, node, &known);
         uint64_t d = distance(s, node, reason);
         size_t at = a->n_nearest;
         if (at == ADVICE_NEAREST_MAX && d >= far[at - 1])
@@ -455,7 +457,7 @@ void advise_pod(const struct schedule *s, struct advice *ret_advice)
     bool granted = s->quota.kind == QUOTA_OK;
     find_spots(&p);
     if (granted) {
-        advise_nearest(s, &advice);
+        advise_nearest(s, NULL, &advice);
         try_lease(&p);
         try_free(&p);
         try_free_cpus(&p);

@@ -1,5 +1,6 @@
 #include "extender/judge/why.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "extender/judge/alignment.h"
@@ -13,8 +14,10 @@
 static void count_reasons(struct why *why)
 {
     struct schedule_reasons known = {0};
+    why->reasons = xmalloc(why->n_nodes + 1);
     for (size_t i = 0; i < why->n_nodes; i++) {
         enum reason r = schedule_reason(&why->schedule, (int32_t)i, &known);
+        why->reasons[i] = (uint8_t)r;
         if (r != REASON_NONE && why->count[r]++ == 0)
             why->example[r] = (int32_t)i;
     }
@@ -80,7 +83,7 @@ static void advise(struct why *why)
     advise_job(why->snapshot, why->pod, why->candidates, why->n_names,
                &why->advice);
     if (granted)
-        advise_nearest(&why->schedule, &why->advice);
+        advise_nearest(&why->schedule, why->reasons, &why->advice);
 }
 
 /* Does it name pods or a job that whoever asks does not see? */
@@ -113,6 +116,8 @@ void why_fini(struct why *why)
 {
     plan_unref(why->plan);
     why->plan = NULL;
+    free(why->reasons);
+    why->reasons = NULL;
 }
 
 /* --- writing ------------------------------------------------------------ */

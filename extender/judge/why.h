@@ -36,6 +36,7 @@ struct why {
     int32_t best[WHY_BEST_MAX];    /* node indexes, best first */
     size_t count[REASON_COUNT];    /* nodes per reason */
     int32_t example[REASON_COUNT]; /* the first node of each reason */
+    uint8_t *reasons;              /* of each node; NULL: not all were judged */
     struct advice advice;          /* see why_advise() */
 };
 
