@@ -61,11 +61,11 @@ static bool find_numa(const struct topo *topo, int numa, size_t *ret_index)
 static enum relation own_relation(const struct snapshot *s,
                                   const struct allocation *a)
 {
-    const struct topo *topo = topo_of(s, a);
     enum relation worst = RELATION_NODE;
     size_t numa, first;
     if (!is_of_pair(a))
         return a->relation;
+    const struct topo *topo = topo_of(s, a);
     if (!topo || !find_numa(topo, a->numa, &numa))
         return RELATION_SYS;
     (void)topo_count(topo, DEVICE_CARD, &first);
@@ -77,10 +77,15 @@ static enum relation own_relation(const struct snapshot *s,
     return worst;
 }
 
+int alignment_relation(const struct snapshot *s, const struct allocation *a)
+{
+    return a->n_gpus == 0 && a->numa < 0 ? -1 : (int)own_relation(s, a);
+}
+
 const char *alignment_word(const struct snapshot *s, const struct allocation *a)
 {
-    return a->n_gpus == 0 && a->numa < 0 ? "-"
-                                         : relation_name(own_relation(s, a));
+    int relation = alignment_relation(s, a);
+    return relation < 0 ? "-" : relation_name((enum relation)relation);
 }
 
 void alignment_write(const struct snapshot *s, const struct allocation *a,

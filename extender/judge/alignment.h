@@ -21,7 +21,9 @@ enum alignment {
 enum alignment alignment_judge(const struct node *node,
                                const struct allocation *a);
 /* How close its cards are to its own GPUs, or else to the NUMA node of its
- * (host) pod: "PIX"; "-" when neither is known. */
+ * (host) pod; -1 when neither is known. */
+int alignment_relation(const struct snapshot *s, const struct allocation *a);
+/* The same as "PIX", or "-". */
 const char *alignment_word(const struct snapshot *s,
                            const struct allocation *a);
 /* Append the member ,"alignment": {"relation","to"} (or null). */

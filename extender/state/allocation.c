@@ -60,11 +60,14 @@ static uint16_t device_bits(const struct topo *topo, enum device_kind kind,
     size_t considered[TOPO_KIND_MAX];
     size_t n = n_ids ? topo_considered(topo, kind, considered) : 0;
     uint16_t bits = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0, found = 0; i < n && found < n_ids; i++) {
         const char *id = topo_device(topo, considered[i])->id;
-        for (size_t k = 0; k < n_ids; k++)
-            if (strcmp(ids[k], id) == 0)
-                bits |= (uint16_t)(1u << i);
+        for (size_t k = 0; k < n_ids; k++) {
+            if (strcmp(ids[k], id) != 0)
+                continue;
+            bits |= (uint16_t)(1u << i);
+            found++;
+        }
     }
     return bits;
 }

@@ -46,12 +46,8 @@ static void pair_read(struct job_view *v, const struct allocation *const *m,
         p->node = snapshot_node(v->snapshot, (size_t)i);
         p->leaf = snapshot_leaf(v->snapshot, (size_t)i);
     }
-    enum relation relation;
-    struct error unknown;
-    if (relation_parse(alignment_word(v->snapshot, p->place), &relation,
-                       &unknown) == 0 &&
-        (int)relation > v->relation)
-        v->relation = (int)relation;
+    int relation = alignment_relation(v->snapshot, p->place);
+    v->relation = relation > v->relation ? relation : v->relation;
     p->aligned = alignment_is_good(p->node, p->place, p->rank);
     v->bound += p->bound;
     v->held += !p->bound;
