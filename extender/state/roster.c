@@ -33,11 +33,6 @@ static struct roster *roster_reserve(size_t n, size_t bytes)
     return r;
 }
 
-struct roster *roster_create(void)
-{
-    return roster_reserve(0, 0);
-}
-
 static void roster_add(struct roster *r, const char *name, size_t size)
 {
     int32_t index = (int32_t)r->n;
@@ -53,6 +48,17 @@ static void roster_add(struct roster *r, const char *name, size_t size)
     memcpy(record + RECORD_NAME_AT, name, size);
     r->offsets[r->n++] = r->text_size;
     r->text_size += RECORD_NAME_AT + (uint32_t)size;
+}
+
+struct roster *roster_create(const char *const *names, size_t n)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        bytes += RECORD_NAME_AT + strlen(names[i]);
+    struct roster *r = roster_reserve(n, bytes);
+    for (size_t i = 0; i < n; i++)
+        roster_add(r, names[i], strlen(names[i]));
+    return r;
 }
 
 static const char *roster_name(const struct roster *r, size_t index,

@@ -12,7 +12,8 @@ struct roster;
 
 enum { ROSTER_NONE = -1 }; /* no such name */
 
-struct roster *roster_create(void); /* without a name */
+/* Of names in byte order, without repeats. */
+struct roster *roster_create(const char *const *names, size_t n);
 
 /* Either a name, of at most 253 bytes, or (NULL) `n` names of another roster,
  * from index `from` on. */

@@ -273,7 +273,7 @@ struct snapshot *snapshot_create_empty(void)
     struct snapshot *s = xcalloc(1, sizeof *s);
     atomic_init(&s->refs, 1);
     s->rooms = xcalloc(1, sizeof(*s->rooms));
-    s->roster = roster_create();
+    s->roster = roster_create(NULL, 0);
     s->states = state_intern_create();
     s->allocations = alloc_index_create();
     s->quotas = namespace_sums_create();

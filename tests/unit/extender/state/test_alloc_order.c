@@ -34,11 +34,10 @@ static void change(struct alloc_index **x, unsigned n, uint64_t *random)
         unsigned pod = sim_random(random) % PODS;
         cleanup_with(allocation) struct allocation *a =
             make(pod, sim_random(random) % 100, random);
-        struct alloc_index *next = sim_random(random) % 3
-                                       ? alloc_index_with(*x, a)
-                                       : alloc_index_without(*x, a);
-        alloc_index_unref(*x);
-        *x = next;
+        if (sim_random(random) % 3)
+            alloc_index_put(x, a);
+        else
+            alloc_index_drop(x, a);
     }
 }
 
