@@ -428,6 +428,7 @@ static void sweep(struct writer *w)
         draft_keep_news(draft);
     if (draft)
         swap_snapshot(w, draft_commit(draft));
+    trim_after_change(w);
 }
 
 static void call_sweep(void *ctx)

@@ -24,6 +24,7 @@ struct writer {
     struct leases *leases;
 
     struct slice_cache *heard;
+    size_t swept_nodes, trimmed_nodes; /* trim_after_change() */
     struct feed_progress *fed;
     struct strmap lost;    /* names of nodes that the cluster says are lost */
     struct strmap claims;  /* struct claim_use, by key, as allocated now */
@@ -71,6 +72,9 @@ const struct snapshot *batch_peek(struct batch *b);
 const struct snapshot *batch_view(struct batch *b);
 /* Called before anything is stored; 0 or -errno in b->error. */
 int batch_begin(struct batch *b);
+
+/* Give back the memory that many nodes left as they joined or went. */
+void trim_after_change(struct writer *w);
 
 /* Change draft, ingest and store as one operation asks; the outcome goes into
  * the op, an error of the store itself into the batch. */
