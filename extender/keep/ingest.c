@@ -7,7 +7,7 @@
 #include "extender/state/draft.h"
 #include "lib/base/mem.h"
 #include "lib/base/strmap.h"
-#include "model/topo/hardware.h"
+#include "model/topo/topo_hardware.h"
 
 enum {
     BOOTS_MAX = 16,     /* earlier boot ids that are remembered of a node */

@@ -5,7 +5,7 @@
  * the same list is what an advertiser discovers, what a ResourceSlice
  * carries, and what the extender decides on.  Built once, then immutable and
  * ref-counted.  A node has its name and the identities of its devices; all
- * else may be shared with nodes of the same model (hardware.h).  Pure: no
+ * else may be shared with nodes of the same model (topo_hardware.h).  Pure: no
  * I/O, clock, thread or log. */
 #ifndef BIGA_MODEL_TOPO_TOPO_H
 #define BIGA_MODEL_TOPO_TOPO_H

@@ -4,8 +4,8 @@
 
 #include <stdatomic.h>
 
-#include "model/topo/hardware.h"
 #include "model/topo/topo.h"
+#include "model/topo/topo_hardware.h"
 
 enum {
     TOPO_KINDS = DEVICE_NUMA + 1,

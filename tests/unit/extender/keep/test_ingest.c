@@ -6,7 +6,7 @@
 
 #include "extender/state/draft.h"
 #include "lib/base/mem.h"
-#include "model/topo/hardware.h"
+#include "model/topo/topo_hardware.h"
 #include "tests/lib/sim/benchhost.h"
 #include "tests/lib/sim/simhost.h"
 #include "tests/lib/sim/simstate.h"

@@ -1,5 +1,5 @@
 /* What nodes of one model share, and what each has for itself. */
-#include "model/topo/hardware.h"
+#include "model/topo/topo_hardware.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "model/topo/hardware.h"
+#include "model/topo/topo_hardware.h"
 
 #include <string.h>
 

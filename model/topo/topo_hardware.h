@@ -1,8 +1,8 @@
-/* hardware - what the nodes of one model share: all that a topology has but
- * the node's name and the identities of its devices (topo.h).  Immutable and
- * ref-counted; of many nodes that are equal one is kept.  Pure. */
-#ifndef BIGA_MODEL_TOPO_HARDWARE_H
-#define BIGA_MODEL_TOPO_HARDWARE_H
+/* topo_hardware - what the nodes of one model share: all that a topology has
+ * but the node's name and the identities of its devices (topo.h).  Immutable
+ * and ref-counted; of many nodes that are equal one is kept.  Pure. */
+#ifndef BIGA_MODEL_TOPO_TOPO_HARDWARE_H
+#define BIGA_MODEL_TOPO_TOPO_HARDWARE_H
 
 #include <stdbool.h>
 #include <stddef.h>
