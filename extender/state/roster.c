@@ -37,17 +37,44 @@ static void roster_add(struct roster *r, const char *name, size_t size)
 {
     int32_t index = (int32_t)r->n;
     r->plain = r->plain && is_plain(name, size);
-    uint64_t hash = hash_bytes(name, size);
     char *record = r->text + r->text_size;
-    size_t at = hash & r->mask;
-    while (r->slots[at].tag)
-        at = (at + 1) & r->mask;
-    r->slots[at] = (struct roster_slot){hash_tag(hash), r->text_size};
     memcpy(record, &index, sizeof index);
     record[RECORD_SIZE_AT] = (char)size;
     memcpy(record + RECORD_NAME_AT, name, size);
     r->offsets[r->n++] = r->text_size;
     r->text_size += RECORD_NAME_AT + (uint32_t)size;
+}
+
+static const char *roster_name(const struct roster *r, size_t index,
+                               size_t *ret_size)
+{
+    const char *record = r->text + r->offsets[index];
+    *ret_size = (unsigned char)record[RECORD_SIZE_AT];
+    return record + RECORD_NAME_AT;
+}
+
+enum { BATCH = 32 };
+
+/* In two passes, so that the misses of slots overlap. */
+static void roster_index(struct roster *r)
+{
+    uint64_t hashes[BATCH];
+    for (size_t from = 0; from < r->n; from += BATCH) {
+        size_t n = r->n - from < BATCH ? r->n - from : BATCH;
+        for (size_t i = 0; i < n; i++) {
+            size_t size;
+            const char *name = roster_name(r, from + i, &size);
+            hashes[i] = hash_bytes(name, size);
+            __builtin_prefetch(&r->slots[hashes[i] & r->mask], 1);
+        }
+        for (size_t i = 0; i < n; i++) {
+            size_t at = hashes[i] & r->mask;
+            while (r->slots[at].tag)
+                at = (at + 1) & r->mask;
+            r->slots[at] = (struct roster_slot){hash_tag(hashes[i]),
+                                                r->offsets[from + i]};
+        }
+    }
 }
 
 struct roster *roster_create(const char *const *names, size_t n)
@@ -58,15 +85,8 @@ struct roster *roster_create(const char *const *names, size_t n)
     struct roster *r = roster_reserve(n, bytes);
     for (size_t i = 0; i < n; i++)
         roster_add(r, names[i], strlen(names[i]));
+    roster_index(r);
     return r;
-}
-
-static const char *roster_name(const struct roster *r, size_t index,
-                               size_t *ret_size)
-{
-    const char *record = r->text + r->offsets[index];
-    *ret_size = (unsigned char)record[RECORD_SIZE_AT];
-    return record + RECORD_NAME_AT;
 }
 
 struct roster *roster_derive(const struct roster *r,
@@ -86,6 +106,7 @@ struct roster *roster_derive(const struct roster *r,
             roster_add(next, name, size);
         }
     }
+    roster_index(next);
     return next;
 }
 
