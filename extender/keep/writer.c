@@ -331,9 +331,10 @@ static void finish_op(struct writer *w, struct writer_op *op)
 
 /* --- staleness --------------------------------------------------------- */
 
-enum node_status status_now(const struct writer *w, const struct node *n)
+/* One that was heard from before `oldest_ms` is stale. */
+static enum node_status status_since(const struct writer *w,
+                                     const struct node *n, int64_t oldest_ms)
 {
-    int64_t oldest_ms = clock_ms() - w->config.fresh_ms;
     if (is_lost(w, n->name))
         return NODE_LOST;
     bool heard = atomic_load_explicit(&n->liveness->heard_ms,
@@ -345,6 +346,11 @@ enum node_status status_now(const struct writer *w, const struct node *n)
     /* while a pool is incomplete, `topo` is that of the last complete one */
     return n->topo && n->n_slices == n->pool_count ? NODE_READY
                                                    : NODE_INCOMPLETE;
+}
+
+enum node_status status_now(const struct writer *w, const struct node *n)
+{
+    return status_since(w, n, clock_ms() - w->config.fresh_ms);
 }
 
 /* Notes which nodes fell silent or came back, for the next start.  If that
@@ -405,11 +411,12 @@ static void sweep(struct writer *w)
     const struct snapshot *s = w->current;
     struct draft *draft = NULL;
     struct silence silence = {.w = w};
+    int64_t oldest_ms = clock_ms() - w->config.fresh_ms;
     end_offers(w, "", &draft);
     for (size_t i = 0; i < s->n_nodes; i++) {
         const struct node *n = snapshot_node(s, i);
         snapshot_fetch(s, i);
-        enum node_status status = status_now(w, n);
+        enum node_status status = status_since(w, n, oldest_ms);
         if (status == n->status)
             continue;
         draft_set_status(draft_once(w, &draft), n->name, status);
