@@ -186,6 +186,9 @@ static void batch_fail(struct batch *b, struct writer_op *ops)
     for (struct writer_op *op = ops; op; op = op->next) {
         if (!is_write(op) || (op->result < 0 && op->error.code))
             continue;
+        if (taking_is_of(w, op)) /* what it has ends with its lease */
+            taking_end(w);
+        op->again = false;
         op->error = b->error;
         op->result = -b->error.code;
         op->created = false;
@@ -247,6 +250,14 @@ static struct writer_op *take_more(struct batch *b)
     return take_queue_locked(b->w);
 }
 
+static void apply(struct batch *b, const struct writer_op *ops,
+                  struct writer_op *op)
+{
+    op->again = taking_delays(b->w, ops, op);
+    if (!op->again)
+        applies[op->kind](b, op);
+}
+
 static void write_ops(struct writer *w, struct writer_op *ops)
 {
     struct batch b = {.w = w};
@@ -255,7 +266,7 @@ static void write_ops(struct writer *w, struct writer_op *ops)
     for (struct writer_op *op = ops; op && !b.error.code; op = op->next) {
         slices = slices && op->kind == WRITER_PUT_SLICE;
         if (is_write(op))
-            applies[op->kind](&b, op);
+            apply(&b, ops, op);
         if (!op->next && slices && !b.error.code)
             op->next = take_more(&b);
     }
@@ -290,6 +301,8 @@ static void move_pods(struct writer *w, struct writer_op *ops)
 {
     struct draft *draft = NULL;
     for (struct writer_op *op = ops; op; op = op->next) {
+        if (op->again)
+            continue;
         move_pod(w, op, &draft);
         note_claim(w, op, &draft);
         note_bars(w, op, &draft);
@@ -479,10 +492,22 @@ bool writer_heartbeat(struct writer *w, const struct slice_cache_body *body,
 
 /* --- the thread -------------------------------------------------------- */
 
+/* Before all others of the next batch. */
+static void do_again(struct writer *w, struct writer_op *first,
+                     struct writer_op **last)
+{
+    hold_lock(&w->lock);
+    *last = w->first;
+    if (!w->first)
+        w->last = last;
+    w->first = first;
+}
+
 /* Writes first, in one transaction; then the moves of pods; then reads, which
  * see both. */
 static void process(struct writer *w, struct writer_op *ops)
 {
+    struct writer_op *first = NULL, **last = &first;
     write_ops(w, ops);
     drains_settle(w, ops);
     if (doubt_settle(w, ops))
@@ -492,9 +517,16 @@ static void process(struct writer *w, struct writer_op *ops)
         read_op(w, op);
     while (ops) {
         struct writer_op *next = ops->next;
-        finish_op(w, ops);
+        if (ops->again) {
+            *last = ops;
+            last = &ops->next;
+        } else {
+            finish_op(w, ops);
+        }
         ops = next;
     }
+    if (first)
+        do_again(w, first, last);
 }
 
 static int64_t next_sweep(const struct writer *w)
@@ -585,7 +617,7 @@ void writer_post(struct writer *w, struct writer_op *op)
     op->result = 0;
     op->error = (struct error){0};
     op->created = op->healed = false;
-    op->finished = false;
+    op->finished = op->again = false;
     op->slice = NULL;
     if (op->kind == WRITER_PUT_SLICE)
         op->result = slice_decode(op->body, op->body_size, &op->slice,
@@ -614,6 +646,8 @@ static struct writer *writer_create(const struct writer_config *config)
     w->config = *config;
     if (w->config.lease_ms == 0)
         w->config.lease_ms = WRITER_LEASE_MS;
+    if (w->config.piece == 0)
+        w->config.piece = WRITER_PIECE;
     w->last = &w->first;
     w->ingest = ingest_create();
     w->leases = leases_create();
@@ -664,6 +698,7 @@ void writer_stop(struct writer *w)
         (void)pthread_join(w->thread, NULL); /* it was started, once */
     }
     snapshot_unref(w->current);
+    taking_end(w);
     leases_destroy(w->leases);
     slice_cache_destroy(w->heard);
     feed_progress_destroy(w->fed);

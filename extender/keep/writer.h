@@ -3,7 +3,8 @@
  * Other threads post operations; the writer takes all that are waiting,
  * applies them to one draft in one transaction, commits once (so many binds
  * share one fsync), swaps the snapshot, then tells each operation its
- * outcome.  When the commit fails the draft is dropped: nothing happened. */
+ * outcome.  When the commit fails the draft is dropped: nothing happened.  The
+ * first bind of a large job goes through several batches. */
 #ifndef BIGA_EXTENDER_KEEP_WRITER_H
 #define BIGA_EXTENDER_KEEP_WRITER_H
 
@@ -18,15 +19,17 @@
 
 struct writer;
 
-enum { WRITER_LEASE_MS = 30000 };
+enum { WRITER_LEASE_MS = 30000, WRITER_PIECE = 512 };
 
 struct writer_config {
     enum store_kind store;
     const char *state_dir; /* NULL: in memory */
     int64_t fresh_ms;      /* a node unheard of for longer is stale: 15000 */
-    int64_t lease_ms;    /* how long a job's places are held after a bind of it;
+    int64_t lease_ms; /* how long a job's places are held after a bind of it;
                        * 0: 30000 */
-    struct plans *plans; /* plans that were made already, or NULL; outlives
+    size_t piece;     /* of a job's places that one transaction holds, about, so
+                   * that other binds come between; 0: 512 */
+    struct plans *plans;   /* plans that were made already, or NULL; outlives
                             * the writer */
     struct policy *policy; /* to begin with (a reference is taken), or NULL */
     struct fabric *fabric; /* the same */

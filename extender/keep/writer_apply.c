@@ -221,6 +221,10 @@ void apply_bind(struct batch *b, struct writer_op *op)
                                pod->namespace, pod->name);
         return;
     }
+    if (taking_waits(b->w, op)) {
+        op->again = true;
+        return;
+    }
     const struct snapshot *now = b->draft ? batch_peek(b) : b->w->current;
     const struct allocation *old = alloc_index_find(now->allocations,
                                                     pod->namespace, pod->name);
@@ -232,10 +236,10 @@ void apply_bind(struct batch *b, struct writer_op *op)
      * one of its name; schedule counts its cards as free */
     withhold(b, op);
     op->result = bind_plan(b, op, &change);
-    if (op->result == 0)
+    if (op->result == 0 && !op->again)
         op->result = bind_decide(b, op, &fresh);
     withhold_no_more(b, op);
-    if (op->result == 0) {
+    if (fresh) {
         (void)failpoint("bind-decided");
         bind_store(b, op, fresh, &change);
     } else if (change.n_added) {

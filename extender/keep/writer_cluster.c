@@ -465,6 +465,7 @@ void apply_follow(struct batch *b, struct writer_op *op)
     cleanup_with(snapshot) struct snapshot *s = NULL;
     cleanup_free const struct allocation **list = list_all(b, &s, &n);
     op->n_out = 0;
+    taking_give_back(b->w, "this replica leads no more");
     for (size_t i = 0; i < n && op->result == 0; i++) {
         if (!list[i]->held)
             continue;

@@ -151,8 +151,8 @@ static const struct allocation *find_hold(struct batch *b,
                             a->demand.name);
 }
 
-static void hold_places(struct batch *b, struct allocation **list, size_t n,
-                        struct hold_change *change)
+void hold_places(struct batch *b, struct allocation **list, size_t n,
+                 struct hold_change *change)
 {
     change->added = list;
     change->n_added = n;
@@ -275,8 +275,8 @@ static bool grows_over(const struct policy_quota *quota,
             is_over(before->memory_mib, after->memory_mib, quota->memory_mib));
 }
 
-static bool exceeds_quota(struct batch *b, const char *namespace,
-                          const struct namespace_use *before)
+bool exceeds_quota(struct batch *b, const char *namespace,
+                   const struct namespace_use *before)
 {
     const struct snapshot *s = batch_view(b);
     struct namespace_use after;
@@ -284,7 +284,40 @@ static bool exceeds_quota(struct batch *b, const char *namespace,
     return grows_over(policy_find_quota(s->policy, namespace), before, &after);
 }
 
-static int refuse_quota(struct writer_op *op)
+/* Would the places of a job, of which nobody has one yet, exceed the quota? */
+static bool exceeds_quota_anew(struct batch *b, const struct demand *pod,
+                               const struct places *p)
+{
+    const struct snapshot *s = batch_view(b);
+    const struct policy_quota *quota = policy_find_quota(s->policy,
+                                                         pod->namespace);
+    struct namespace_use before, after;
+    snapshot_quota_use(s, pod->namespace, &before);
+    after = before;
+    for (uint32_t rank = 0; quota && rank < p->plan->size; rank++) {
+        struct demand pair;
+        demand_pair(pod, (int32_t)rank, &pair);
+        after.cards += pair.cards;
+        after.cores += (uint64_t)pair.cards * pair.card_cores;
+        after.memory_mib += (uint64_t)pair.cards * pair.card_memory_mib;
+    }
+    return grows_over(quota, &before, &after);
+}
+
+/* Is the job too large for one batch?  Not when its plan counts as free what
+ * somebody has until all is held. */
+static bool goes_in_pieces(struct batch *b, const struct schedule *s,
+                           const struct places *p)
+{
+    size_t n;
+    if (p->plan->size <= b->w->config.piece || s->former)
+        return false;
+    cleanup_free const struct allocation **members =
+        job_together(s->snapshot->allocations, s->demand, &n);
+    return n == 0;
+}
+
+int refuse_quota(struct writer_op *op)
 {
     const char *namespace = op->demand->namespace;
     return error_set(&op->error, EBUSY,
@@ -317,8 +350,13 @@ int bind_plan(struct batch *b, struct writer_op *op,
     struct schedule s;
     struct plan_refusal refusal = {0};
     struct places places = {0};
+    int e = 0;
     if (!demand_is_planned(op->demand))
         return 0;
+    if (taking_is_of(b->w, op))
+        e = taking_go_on(b, op);
+    if (e < 0 || op->again)
+        return e;
     const struct snapshot *snapshot = batch_view(b);
     int32_t node = snapshot_find(snapshot, op->node, strlen(op->node));
     schedule_init(&s, snapshot, op->demand);
@@ -329,7 +367,12 @@ int bind_plan(struct batch *b, struct writer_op *op,
         return 0; /* the same: its pair has to follow another node */
     if (plan_bind(b, op, node, &places, &refusal) < 0)
         return refuse(b, op, node, &refusal);
-    int e = hold_all(b, op, &places, ret_change);
+    if (!goes_in_pieces(b, &s, &places))
+        e = hold_all(b, op, &places, ret_change);
+    else if (exceeds_quota_anew(b, op->demand, &places))
+        e = refuse_quota(op);
+    else
+        e = taking_begin(b, op, &places);
     places_fini(&places);
     return e;
 }

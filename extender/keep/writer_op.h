@@ -156,6 +156,7 @@ struct writer_op {
     struct slice *slice; /* put: decoded on the poster's thread */
     struct writer_op *next;
     bool finished;
+    bool again; /* it goes into the next batch, too */
 };
 
 #endif

@@ -22,6 +22,7 @@ struct writer {
     struct ingest *ingest;
 
     struct leases *leases;
+    struct taking *taking; /* see writer_places.c; NULL: nobody is */
 
     struct slice_cache *heard;
     size_t swept_nodes, trimmed_nodes; /* trim_after_change() */
@@ -166,6 +167,14 @@ struct hold_change {
  * with the reason in op->error when there is none. */
 int bind_plan(struct batch *b, struct writer_op *op,
               struct hold_change *ret_change);
+/* Hold these places in the draft, instead of those held for the same pairs.
+ * Takes `list`. */
+void hold_places(struct batch *b, struct allocation **list, size_t n,
+                 struct hold_change *ret_change);
+/* Has the namespace more than `before`, and more than its quota? */
+bool exceeds_quota(struct batch *b, const char *namespace,
+                   const struct namespace_use *before);
+int refuse_quota(struct writer_op *op); /* -EBUSY */
 void hold_change_undo(struct batch *b, struct hold_change *change);
 int hold_change_store(struct batch *b, const struct hold_change *change);
 void hold_change_fini(struct hold_change *change);
@@ -204,6 +213,22 @@ bool places_are_free(const struct snapshot *now, const struct demand *pod,
 int places_hold(const struct snapshot *now, const struct demand *pod,
                 struct places *p, size_t max, struct allocation ***ret_list,
                 size_t *ret_n);
+
+/* A bind takes them over several batches: op->again until it has all of them,
+ * or has given all back (-EBUSY).  Takes `places`. */
+int taking_begin(struct batch *b, struct writer_op *op, struct places *places);
+int taking_go_on(struct batch *b, struct writer_op *op);
+/* Is it this one?  Is it of the same job as this one, which has to wait? */
+bool taking_is_of(const struct writer *w, const struct writer_op *op);
+bool taking_waits(const struct writer *w, const struct writer_op *op);
+/* Is an operation on the same pod before it in `ops`, and goes into the next
+ * batch, as this one has to? */
+bool taking_delays(const struct writer *w, const struct writer_op *ops,
+                   const struct writer_op *op);
+/* From now on it gives back what it has. */
+void taking_give_back(struct writer *w, const char *why);
+/* It is over, if there is one. */
+void taking_end(struct writer *w);
 
 void read_slice(struct writer *w, struct writer_op *op);
 void read_slices(struct writer *w, struct writer_op *op);

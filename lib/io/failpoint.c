@@ -19,6 +19,7 @@ static const char *const names[] = {
     "bind-decided",
     "bind-before-write",
     "bind-holds-written",
+    "bind-piece-written",
     "bind-after-write",
     "bind-before-commit",
     "bind-after-commit",
