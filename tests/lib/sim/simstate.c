@@ -11,6 +11,17 @@
 
 /* --- what a writer is given -------------------------------------------- */
 
+static struct writer *start(const struct writer_config *config)
+{
+    struct writer *w = NULL;
+    struct error err = {0};
+    if (writer_start(config, &w, &err) < 0) {
+        (void)fprintf(stderr, "writer_start: %s\n", err.text);
+        abort();
+    }
+    return w;
+}
+
 struct writer *sim_writer(const char *dir)
 {
     return sim_writer_with(dir, NULL);
@@ -18,15 +29,14 @@ struct writer *sim_writer(const char *dir)
 
 struct writer *sim_writer_with(const char *dir, struct applied *pods)
 {
-    struct writer_config config = {
-        .state_dir = dir, .fresh_ms = 15000, .pods = pods};
-    struct writer *w = NULL;
-    struct error err = {0};
-    if (writer_start(&config, &w, &err) < 0) {
-        (void)fprintf(stderr, "writer_start: %s\n", err.text);
-        abort();
-    }
-    return w;
+    return start(&(struct writer_config){
+        .state_dir = dir, .fresh_ms = 15000, .pods = pods});
+}
+
+struct writer *sim_writer_piece(const char *dir, size_t piece)
+{
+    return start(&(struct writer_config){
+        .state_dir = dir, .fresh_ms = 15000, .piece = piece});
 }
 
 char *sim_slice(const char *node, unsigned n_cards, const char *boot_id,

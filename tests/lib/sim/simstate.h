@@ -14,6 +14,8 @@
 struct writer *sim_writer(const char *dir);
 /* The same, with what is applied; `pods` outlives it. */
 struct writer *sim_writer_with(const char *dir, struct applied *pods);
+/* One that holds the places of a job in pieces of that size. */
+struct writer *sim_writer_piece(const char *dir, size_t piece);
 
 /* The JSON of slice `index` of a simhost; the caller frees. */
 char *sim_slice(const char *node, unsigned n_cards, const char *boot_id,

@@ -1,0 +1,292 @@
+/* Places of a job that are held over several batches, and the plan of filter
+ * that a bind uses. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "extender/judge/job.h"
+#include "extender/keep/writer.h"
+#include "lib/base/mem.h"
+#include "lib/io/clock.h"
+#include "lib/io/log.h"
+#include "tests/lib/sim/simstate.h"
+
+enum { N_NODES = 6, N_CARDS = 4, SIZE = 16, PIECE = 3, OPS_MAX = 4 };
+
+struct world {
+    struct writer *w;
+    struct plans *plans;
+};
+
+static struct world start(size_t piece)
+{
+    struct world x = {.plans = plans_create()};
+    struct error err = {0};
+    const struct writer_config config = {
+        .fresh_ms = 15000, .piece = piece, .plans = x.plans};
+    log_set_level(LOG_ERROR);
+    clock_set_fake(1000000);
+    cr_assert_eq(writer_start(&config, &x.w, &err), 0, "%s", err.text);
+    for (int i = 0; i < N_NODES; i++) {
+        char node[8];
+        (void)snprintf(node, sizeof node, "n%d", i);
+        cr_assert_eq(sim_publish(x.w, node, N_CARDS, "boot", 1), 0);
+    }
+    return x;
+}
+
+static void end(struct world *x)
+{
+    writer_stop(x->w);
+    plans_destroy(x->plans);
+    clock_set_fake(-1);
+}
+
+static struct demand member(int pair)
+{
+    char name[16];
+    (void)snprintf(name, sizeof name, "m%d", pair);
+    struct demand d = sim_member(name, ROLE_HOST, "job", pair, SIZE);
+    d.exclusive = true;
+    return d;
+}
+
+/* Where filter plans a rank. */
+static void plan_node(struct world *x, int rank, char ret_node[8])
+{
+    struct plan_refusal refusal;
+    struct demand pod = member(0);
+    cleanup_with(plan) struct plan *plan = NULL;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(x->w);
+    cr_assert_eq(
+        job_plan(x->plans, s, &pod, NULL, 0, NODE_NONE, &plan, &refusal), 0);
+    size_t at = (size_t)plan->places[rank].node;
+    (void)snprintf(ret_node, 8, "%s", snapshot_node(s, at)->name);
+}
+
+/* A node that the plan does not use. */
+static void spare_node(struct world *x, char ret_node[8])
+{
+    char used[8];
+    bool is_used = true;
+    for (int i = 0; is_used && i < N_NODES; i++) {
+        is_used = false;
+        (void)snprintf(ret_node, 8, "n%d", i);
+        for (int rank = 0; rank < SIZE && !is_used; rank++) {
+            plan_node(x, rank, used);
+            is_used = strcmp(used, ret_node) == 0;
+        }
+    }
+    cr_assert(!is_used);
+}
+
+/* Operations that begin in one batch, and the order in which they end. */
+struct group {
+    struct writer *w;
+    struct writer_op ops[OPS_MAX];
+    size_t n, order[OPS_MAX], n_done;
+    sem_t done;
+};
+
+static void on_done(struct writer_op *op)
+{
+    struct group *g = op->ctx;
+    g->order[g->n_done++] = (size_t)(op - g->ops);
+    (void)sem_post(&g->done); /* never overflows */
+}
+
+static void post_all(void *ctx)
+{
+    struct group *g = ctx;
+    for (size_t i = 0; i < g->n; i++) {
+        g->ops[i].done = on_done;
+        g->ops[i].ctx = g;
+        writer_post(g->w, &g->ops[i]);
+    }
+}
+
+static void run(struct group *g)
+{
+    struct writer_op call = {.kind = WRITER_CALL, .call = post_all, .ctx = g};
+    (void)sem_init(&g->done, 0, 0); /* cannot fail with this value */
+    (void)writer_run(g->w, &call);  /* a call has no result */
+    for (size_t i = 0; i < g->n; i++)
+        while (sem_wait(&g->done) != 0)
+            ;
+    for (size_t i = 0; i < g->n; i++)
+        str_fini(&g->ops[i].out);
+}
+
+static void add_bind(struct group *g, const struct demand *pod,
+                     const char *node)
+{
+    g->ops[g->n++] = (struct writer_op){.kind = WRITER_BIND,
+                                        .node = node,
+                                        .demand = pod,
+                                        .out = STR_INIT(1 << 20)};
+}
+
+/* All allocations, one a line. */
+static char *dump(struct writer *w)
+{
+    size_t n;
+    struct str out = STR_INIT(1 << 20);
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
+    cleanup_free const struct allocation **list =
+        alloc_index_list(s->allocations, &n);
+    for (size_t i = 0; i < n; i++) {
+        allocation_encode(list[i], &out);
+        str_add_c(&out, '\n');
+    }
+    return str_steal(&out);
+}
+
+static size_t count(struct writer *w)
+{
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
+    return alloc_index_size(s->allocations);
+}
+
+Test(writer_places, are_the_same_in_pieces)
+{
+    char *texts[2];
+    char node[8];
+    for (int i = 0; i < 2; i++) {
+        struct world x = start(i ? PIECE : SIZE);
+        struct demand pod = member(0);
+        struct error err = {0};
+        plan_node(&x, 0, node);
+        cr_assert_eq(sim_bind(x.w, &pod, node, NULL, &err), 0, "%s", err.text);
+        cr_expect_eq(count(x.w), SIZE);
+        texts[i] = dump(x.w);
+        end(&x);
+    }
+    cr_expect_str_eq(texts[0], texts[1]);
+    free(texts[0]);
+    free(texts[1]);
+}
+
+Test(writer_places, others_come_between)
+{
+    char node[8];
+    struct world x = start(PIECE);
+    struct demand pods[] = {member(0), member(1),
+                            sim_pod("other", ROLE_SERVICE, "", 0)};
+    struct group g = {.w = x.w};
+    plan_node(&x, 0, node);
+    add_bind(&g, &pods[0], node);
+    add_bind(&g, &pods[1], node);
+    add_bind(&g, &pods[2], node);
+    g.ops[g.n++] = (struct writer_op){
+        .kind = WRITER_RELEASE, .namespace = "ns", .pod = "m0"};
+    run(&g);
+    cr_expect_eq(g.ops[2].result, -EBUSY, "exclusive cards are held: %d",
+                 g.ops[2].result);
+    cr_expect_eq(g.order[0], 2, "it waits for nobody");
+    cr_expect_eq(g.order[1], 0, "the job's first bind");
+    cr_expect_eq(g.ops[0].result, 0, "%s", g.ops[0].error.text);
+    cr_expect_eq(g.ops[1].result, 0, "%s", g.ops[1].error.text);
+    cr_expect_eq(g.ops[3].result, 0, "after its bind: %s", g.ops[3].error.text);
+    cr_expect_eq(count(x.w), SIZE - 1, "the place of m0 alone is free");
+    end(&x);
+}
+
+Test(writer_places, are_given_back_when_one_is_lost)
+{
+    char node[8], last[8];
+    struct world x = start(PIECE);
+    struct demand pods[] = {member(0), sim_pod("other", ROLE_HOST, "", 0)};
+    struct group g = {.w = x.w};
+    pods[1].cards = pods[1].pair_cards = N_CARDS;
+    plan_node(&x, 0, node);
+    plan_node(&x, SIZE - 1, last);
+    cr_assert_str_neq(node, last);
+    add_bind(&g, &pods[0], node);
+    add_bind(&g, &pods[1], last);
+    run(&g);
+    cr_expect_eq(g.ops[1].result, 0, "%s", g.ops[1].error.text);
+    cr_expect_eq(g.ops[0].result, -EBUSY);
+    cr_expect(strstr(g.ops[0].error.text, last), "%s", g.ops[0].error.text);
+    cr_expect_eq(count(x.w), 1, "the other's");
+
+    struct error err = {0};
+    plan_node(&x, 0, node);
+    cr_expect_eq(sim_bind(x.w, &pods[0], node, NULL, &err), 0, "%s", err.text);
+    cr_expect_eq(count(x.w), SIZE + 1);
+    end(&x);
+}
+
+Test(writer_places, are_given_back_by_who_leads_no_more)
+{
+    char node[8];
+    struct world x = start(PIECE);
+    struct demand pod = member(0);
+    struct group g = {.w = x.w};
+    plan_node(&x, 0, node);
+    add_bind(&g, &pod, node);
+    g.ops[g.n++] = (struct writer_op){.kind = WRITER_FOLLOW};
+    run(&g);
+    cr_expect_eq(g.ops[0].result, -EBUSY);
+    cr_expect(strstr(g.ops[0].error.text, "leads no more"));
+    cr_expect_eq(count(x.w), 0);
+    end(&x);
+}
+
+Test(writer_places, two_large_jobs_get_theirs_in_turn)
+{
+    char node[8];
+    struct world x = start(1);
+    struct demand pods[] = {
+        sim_member("a0", ROLE_HOST, "a", 0, N_CARDS),
+        sim_member("b0", ROLE_HOST, "b", 0, N_CARDS),
+    };
+    struct group g = {.w = x.w};
+    plan_node(&x, 0, node);
+    add_bind(&g, &pods[0], "n0");
+    add_bind(&g, &pods[1], "n1");
+    run(&g);
+    cr_expect_eq(g.ops[0].result, 0, "%s", g.ops[0].error.text);
+    cr_expect_eq(g.ops[1].result, 0, "%s", g.ops[1].error.text);
+    cr_expect_eq(g.order[0], 0);
+    cr_expect_eq(count(x.w), 2 * N_CARDS);
+    end(&x);
+}
+
+static uint64_t planned(struct world *x)
+{
+    struct plans_counts counts;
+    plans_count(x->plans, &counts);
+    return counts.planned;
+}
+
+Test(writer_places, of_filters_plan_are_used_while_they_are_free)
+{
+    char node[8], last[8], spare[8];
+    struct error err = {0};
+    struct world x = start(SIZE);
+    struct demand pod = member(0);
+    cr_assert_eq(sim_publish(x.w, "another", N_CARDS, "boot", 1), 0);
+    cr_assert_eq(sim_withdraw(x.w, "another"), 0);
+    plan_node(&x, 0, node); /* other nodes came and went */
+    spare_node(&x, spare);
+    uint64_t before = planned(&x);
+
+    struct demand busy = sim_pod("busy", ROLE_HOST, "", 0);
+    cr_assert_eq(sim_bind(x.w, &busy, spare, NULL, &err), 0, "%s", err.text);
+    cr_assert_eq(sim_bind(x.w, &pod, node, NULL, &err), 0, "%s", err.text);
+    cr_expect_eq(planned(&x), before, "the plan was not made again");
+    cr_assert_eq(sim_release(x.w, "m0"), 0);
+
+    plan_node(&x, 0, node);
+    plan_node(&x, SIZE - 1, last);
+    before = planned(&x);
+    busy = sim_pod("other", ROLE_HOST, "", 0);
+    busy.cards = busy.pair_cards = N_CARDS;
+    cr_assert_eq(sim_bind(x.w, &busy, last, NULL, &err), 0, "%s", err.text);
+    cr_assert_eq(sim_bind(x.w, &pod, node, NULL, &err), 0, "%s", err.text);
+    cr_expect_eq(planned(&x), before + 1, "one of its places was taken");
+    cr_expect_eq(count(x.w), SIZE + 2);
+    end(&x);
+}
