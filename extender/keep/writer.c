@@ -611,7 +611,8 @@ uint64_t writer_conflicts(struct writer *w)
     return atomic_load(&w->conflicts);
 }
 
-void writer_post(struct writer *w, struct writer_op *op)
+/* Slices are decoded here, on the poster's thread. */
+static void prepare_op(struct writer_op *op)
 {
     op->next = NULL;
     op->result = 0;
@@ -622,19 +623,39 @@ void writer_post(struct writer *w, struct writer_op *op)
     if (op->kind == WRITER_PUT_SLICE)
         op->result = slice_decode(op->body, op->body_size, &op->slice,
                                   &op->error);
-    hold_lock(&w->lock);
+}
+
+static void post_locked(struct writer *w, struct writer_op *op)
+{
     *w->last = op;
     w->last = &op->next;
     pthread_cond_signal(&w->wake);
 }
 
+void writer_post(struct writer *w, struct writer_op *op)
+{
+    prepare_op(op);
+    hold_lock(&w->lock);
+    post_locked(w, op);
+}
+
+void writer_run_all(struct writer *w, struct writer_op *ops, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        ops[i].done = NULL;
+        prepare_op(&ops[i]);
+    }
+    hold_lock(&w->lock);
+    for (size_t i = 0; i < n; i++)
+        post_locked(w, &ops[i]);
+    for (size_t i = 0; i < n; i++)
+        while (!ops[i].finished)
+            (void)pthread_cond_wait(&w->done, &w->lock); /* never fails */
+}
+
 int writer_run(struct writer *w, struct writer_op *op)
 {
-    op->done = NULL;
-    writer_post(w, op);
-    hold_lock(&w->lock);
-    while (!op->finished)
-        (void)pthread_cond_wait(&w->done, &w->lock); /* never fails */
+    writer_run_all(w, op, 1);
     return op->result;
 }
 

@@ -86,6 +86,8 @@ bool writer_can_write(struct writer *w, struct error *ret_trouble);
 void writer_post(struct writer *w, struct writer_op *op);
 /* Post and wait: for tests and start-up, never on a listener's thread. */
 int writer_run(struct writer *w, struct writer_op *op);
+/* The same for `n` at once, which share one transaction. */
+void writer_run_all(struct writer *w, struct writer_op *ops, size_t n);
 
 /* A publish that repeats the stored slice byte for byte needs no operation:
  * true when `body` is the present content of slice `name` of the node `owner`

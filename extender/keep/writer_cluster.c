@@ -174,8 +174,8 @@ static int free_place(struct batch *b, struct writer_op *op,
 
 void apply_free(struct batch *b, struct writer_op *op)
 {
-    const struct allocation *a = alloc_index_find(batch_view(b)->allocations,
-                                                  op->namespace, op->pod);
+    const struct allocation *a = draft_find_allocation(batch_draft(b),
+                                                       op->namespace, op->pod);
     bool is_it = a && !a->held && strcmp(a->demand.uid, op->uid) == 0 &&
                  (op->number == 0 || a->number == op->number) &&
                  (!op->node || strcmp(a->node, op->node) == 0);

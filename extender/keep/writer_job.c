@@ -114,6 +114,12 @@ static int give_back_orphans(struct batch *b, const struct demand *pod)
 int lease_end_unbound(struct batch *b, const struct demand *pod)
 {
     struct together t;
+    /* as long as pods of a whole job are bound nothing ends; when all are
+     * released this is asked once for each of them */
+    if (pod->job[0] && pod->size > 1 && pod->role != ROLE_SERVICE &&
+        alloc_index_has_bound(draft_allocations(batch_draft(b)), pod->namespace,
+                              pod->job))
+        return 0;
     together_init(&t, b, pod);
     int e = t.n_held == t.n ? give_back(b, &t) : 0;
     together_fini(&t);

@@ -514,6 +514,31 @@ const struct allocation **alloc_index_large_jobs(const struct alloc_index *x,
     return c.list;
 }
 
+static bool is_bound_of(const struct allocation *a, const char *namespace,
+                        const char *job)
+{
+    return !a->held && strcmp(a->demand.job, job) == 0 &&
+           strcmp(a->demand.namespace, namespace) == 0;
+}
+
+static bool trie_has_bound(const struct trie *t, const char *namespace,
+                           const char *job)
+{
+    bool has = false;
+    for (uint32_t i = 0; t && i < t->n && !has; i++)
+        has = t->leaf ? is_bound_of(t->slots[i], namespace, job)
+                      : trie_has_bound(t->slots[i], namespace, job);
+    return has;
+}
+
+bool alloc_index_has_bound(const struct alloc_index *x, const char *namespace,
+                           const char *job)
+{
+    return trie_has_bound(
+        trie_part(x->roots[KEY_JOB], hash_job(namespace, job), JOB_BITS),
+        namespace, job);
+}
+
 const struct allocation **alloc_index_list(const struct alloc_index *x,
                                            size_t *ret_n)
 {

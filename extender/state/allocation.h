@@ -96,6 +96,9 @@ const struct allocation **alloc_index_find_job(const struct alloc_index *x,
 const struct allocation **alloc_index_large_jobs(const struct alloc_index *x,
                                                  uint32_t devices,
                                                  size_t *ret_n);
+/* Is any member of a job bound?  Cheap when many are. */
+bool alloc_index_has_bound(const struct alloc_index *x, const char *namespace,
+                           const char *job);
 /* All, ordered by namespace and name, in the caller's array (free it). */
 const struct allocation **alloc_index_list(const struct alloc_index *x,
                                            size_t *ret_n);

@@ -315,6 +315,11 @@ bool draft_release(struct draft *d, const char *namespace, const char *name)
     return true;
 }
 
+const struct alloc_index *draft_allocations(const struct draft *d)
+{
+    return d->next->allocations;
+}
+
 const struct allocation *draft_find_allocation(const struct draft *d,
                                                const char *namespace,
                                                const char *name)

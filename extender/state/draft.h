@@ -69,6 +69,8 @@ bool draft_release(struct draft *d, const char *namespace, const char *name);
 /* For simulations: the same, and the claims that only this pod has go with
  * it. */
 void draft_evict(struct draft *d, const struct allocation *allocation);
+/* Borrowed until the next change. */
+const struct alloc_index *draft_allocations(const struct draft *d);
 const struct allocation *draft_find_allocation(const struct draft *d,
                                                const char *namespace,
                                                const char *name);

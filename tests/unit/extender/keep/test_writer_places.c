@@ -254,6 +254,34 @@ Test(writer_places, two_large_jobs_get_theirs_in_turn)
     end(&x);
 }
 
+Test(writer_places, of_all_pods_are_released_at_once)
+{
+    char node[8], names[SIZE][16];
+    struct world x = start(PIECE);
+    struct writer_op ops[SIZE];
+    for (int i = 0; i < SIZE; i++) {
+        struct demand pod = member(i);
+        struct error err = {0};
+        plan_node(&x, i, node);
+        if (i < SIZE - PIECE) /* the others have held places alone */
+            cr_assert_eq(sim_bind(x.w, &pod, node, NULL, &err), 0, "%s",
+                         err.text);
+        memcpy(names[i], pod.name, sizeof names[i]);
+        ops[i] = (struct writer_op){
+            .kind = WRITER_RELEASE, .namespace = "ns", .pod = names[i]};
+    }
+    cr_assert_eq(count(x.w), SIZE);
+    cleanup_with(snapshot) struct snapshot *before = writer_snapshot(x.w);
+    cr_expect(alloc_index_has_bound(before->allocations, "ns", "job"));
+    writer_run_all(x.w, ops, SIZE);
+    for (int i = 0; i < SIZE; i++)
+        cr_expect_eq(ops[i].result, i < SIZE - PIECE ? 0 : -ENOENT, "%d", i);
+    cleanup_with(snapshot) struct snapshot *after = writer_snapshot(x.w);
+    cr_expect_eq(after->number, before->number + 1, "in one transaction");
+    cr_expect_eq(count(x.w), 0, "what was held went with the last of them");
+    end(&x);
+}
+
 static uint64_t planned(struct world *x)
 {
     struct plans_counts counts;
