@@ -15,6 +15,7 @@ enum {
     REST = 4,         /* times as long as it was busy, so that a fifth of one
                        * CPU is what it takes at most */
     REST_MAX_MS = 1000,
+    FREED_MAX = 512, /* pods that give back their places in one transaction */
 };
 
 /* --- members ------------------------------------------------------------ */
@@ -162,17 +163,20 @@ static bool is_to_free(const struct look *l, const struct member *m)
            (m->told.state == POD_STATE_GONE || member_never_began(l, m));
 }
 
-static void look_free(struct look *l, const struct member *m)
+static struct writer_op free_op(const struct member *m)
+{
+    return (struct writer_op){.kind = WRITER_FREE,
+                              .namespace = m->pod->namespace,
+                              .pod = m->pod->name,
+                              .uid = m->pod->uid,
+                              .unfed = m->told.state != POD_STATE_GONE,
+                              .out = STR_INIT(STR_MAX_DEFAULT)};
+}
+
+/* Its place was asked back. */
+static void look_freed(struct look *l, const struct member *m, int r)
 {
     const struct pod_store *store = l->r->store;
-    struct writer_op op = {.kind = WRITER_FREE,
-                           .namespace = m->pod->namespace,
-                           .pod = m->pod->name,
-                           .uid = m->pod->uid,
-                           .unfed = m->told.state != POD_STATE_GONE,
-                           .out = STR_INIT(STR_MAX_DEFAULT)};
-    int r = writer_run(store->writer, &op);
-    str_fini(&op.out);
     if (r == -EBUSY) /* its node was told meanwhile, and will say */
         return;
     if (r < 0 && r != -ENOENT) {
@@ -186,6 +190,37 @@ static void look_free(struct look *l, const struct member *m)
     metrics_count(store->metrics, APP_RELEASES, r < 0 ? "unknown" : "released");
     log_event(LOG_INFO, "pod-gone", "namespace", m->pod->namespace, "pod",
               m->pod->name, "node", m->place->node, NULL);
+}
+
+static void look_free_some(struct look *l, const struct member *const *list,
+                           size_t n)
+{
+    cleanup_free struct writer_op *ops = xcalloc(n + 1, sizeof *ops);
+    for (size_t i = 0; i < n; i++)
+        ops[i] = free_op(list[i]);
+    writer_run_all(l->r->store->writer, ops, n);
+    for (size_t i = 0; i < n; i++) {
+        str_fini(&ops[i].out);
+        look_freed(l, list[i], ops[i].result);
+    }
+}
+
+/* All of a job in a few transactions. */
+static void look_free(struct look *l)
+{
+    const struct member *list[FREED_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < l->n_members; i++) {
+        if (!is_to_free(l, &l->members[i]))
+            continue;
+        list[n++] = &l->members[i];
+        if (n == FREED_MAX) {
+            look_free_some(l, list, n);
+            n = 0;
+        }
+    }
+    if (n > 0)
+        look_free_some(l, list, n);
 }
 
 /* --- everything --------------------------------------------------------- */
@@ -209,9 +244,7 @@ static void each_group(struct look *l,
 /* Lives that are over first, so that those who wait find the room. */
 static void look(struct look *l)
 {
-    for (size_t i = 0; i < l->n_members; i++)
-        if (is_to_free(l, &l->members[i]))
-            look_free(l, &l->members[i]);
+    look_free(l);
     if (!l->acted)
         each_group(l, look_end);
     if (!l->acted)
