@@ -256,6 +256,8 @@ static void apply(struct batch *b, const struct writer_op *ops,
     op->again = taking_delays(b->w, ops, op);
     if (!op->again)
         applies[op->kind](b, op);
+    if (!op->again && taking_is_of(b->w, op))
+        taking_end(b->w); /* its pod was bound by others meanwhile */
 }
 
 static void write_ops(struct writer *w, struct writer_op *ops)

@@ -221,7 +221,7 @@ void apply_bind(struct batch *b, struct writer_op *op)
                                pod->namespace, pod->name);
         return;
     }
-    if (taking_waits(b->w, op)) {
+    if (taking_waits(b, op)) {
         op->again = true;
         return;
     }

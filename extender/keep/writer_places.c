@@ -4,6 +4,7 @@
  * The bind that takes them goes into each batch again until it is done.  A
  * crash on the way leaves held places of a job of which nobody is bound; they
  * end with its lease. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "extender/judge/job.h"
 #include "extender/keep/job_lease.h"
 #include "extender/keep/writer_private.h"
+#include "extender/state/draft.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/failpoint.h"
@@ -167,14 +169,20 @@ bool taking_is_of(const struct writer *w, const struct writer_op *op)
     return w->taking && w->taking->op == op;
 }
 
-bool taking_waits(const struct writer *w, const struct writer_op *op)
+bool taking_waits(const struct batch *b, const struct writer_op *op)
 {
     char key[JOB_LEASE_KEY_MAX], other[JOB_LEASE_KEY_MAX];
+    const struct writer *w = b->w;
+    const struct demand *pod = op->demand;
+    const struct alloc_index *x = b->draft ? draft_allocations(b->draft)
+                                           : w->current->allocations;
     if (!w->taking || w->taking->op == op)
         return false;
     job_lease_key(w->taking->op->demand, key);
-    job_lease_key(op->demand, other);
-    return strcmp(key, other) == 0;
+    job_lease_key(pod, other);
+    bool large = pod->job[0] && (size_t)pod->size > w->config.piece;
+    return strcmp(key, other) == 0 ||
+           (large && !alloc_index_has_bound(x, pod->namespace, pod->job));
 }
 
 /* The pod of a bind, or of what undoes one; false: it is another operation. */
@@ -304,10 +312,7 @@ int taking_go_on(struct batch *b, struct writer_op *op)
 
 int taking_begin(struct batch *b, struct writer_op *op, struct places *places)
 {
-    if (b->w->taking) { /* one at a time */
-        op->again = true;
-        return 0;
-    }
+    assert(!b->w->taking); /* see taking_waits() */
     struct taking *t = xcalloc(1, sizeof *t);
     t->op = op;
     t->places = *places;

@@ -218,9 +218,10 @@ int places_hold(const struct snapshot *now, const struct demand *pod,
  * or has given all back (-EBUSY).  Takes `places`. */
 int taking_begin(struct batch *b, struct writer_op *op, struct places *places);
 int taking_go_on(struct batch *b, struct writer_op *op);
-/* Is it this one?  Is it of the same job as this one, which has to wait? */
+/* Is it this one?  Has this one to wait for it: is it of the same job, or the
+ * first of another large one? */
 bool taking_is_of(const struct writer *w, const struct writer_op *op);
-bool taking_waits(const struct writer *w, const struct writer_op *op);
+bool taking_waits(const struct batch *b, const struct writer_op *op);
 /* Is an operation on the same pod before it in `ops`, and goes into the next
  * batch, as this one has to? */
 bool taking_delays(const struct writer *w, const struct writer_op *ops,

@@ -234,6 +234,34 @@ Test(writer_places, are_given_back_by_who_leads_no_more)
     end(&x);
 }
 
+Test(writer_places, end_when_others_bind_the_pod)
+{
+    char node[8];
+    struct world x = start(PIECE);
+    struct demand pod = member(0);
+    struct group g = {.w = x.w};
+    plan_node(&x, 0, node);
+    struct allocation *a = allocation_create(&pod, node);
+    a->number = 1;
+    add_bind(&g, &pod, node);
+    g.ops[g.n++] = (struct writer_op){.kind = WRITER_ADOPT, .allocation = a};
+    run(&g);
+    allocation_unref(a);
+    cr_expect_eq(g.ops[1].result, 0, "%s", g.ops[1].error.text);
+    cr_expect_eq(g.ops[0].result, 0, "it is bound there: %s",
+                 g.ops[0].error.text);
+    cr_expect_not(g.ops[0].created);
+    cr_expect_lt(count(x.w), SIZE, "the rest was not held");
+
+    struct error err = {0};
+    struct demand other = sim_member("o0", ROLE_HOST, "o", 0, N_CARDS);
+    cr_expect_eq(sim_release(x.w, "m0"), 0);
+    cr_expect_eq(count(x.w), 0, "with the last bound pod");
+    cr_expect_eq(sim_bind(x.w, &other, node, NULL, &err), 0,
+                 "nobody waits for it: %s", err.text);
+    end(&x);
+}
+
 Test(writer_places, two_large_jobs_get_theirs_in_turn)
 {
     char node[8];
