@@ -213,7 +213,7 @@ static double time_bind(struct bench *b, bool stale)
     return took;
 }
 
-/* --- others ----------------------------------------------------------------- */
+/* --- others -------------------------------------------------------------- */
 
 /* Binds one after the other, posted by the writer's own thread. */
 struct others {
@@ -278,7 +278,7 @@ static double time_wait(struct bench *b)
     return o.longest_ms;
 }
 
-/* --- release ----------------------------------------------------------------- */
+/* --- release ------------------------------------------------------------- */
 
 static double time_release(struct bench *b)
 {
@@ -306,7 +306,7 @@ static double time_release(struct bench *b)
     return took;
 }
 
-/* ----------------------------------------------------------------------------- */
+/* ------------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {

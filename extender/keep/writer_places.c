@@ -117,10 +117,10 @@ bool places_are_free(const struct snapshot *now, const struct demand *pod,
     return free_all;
 }
 
-/* --- holding them ---------------------------------------------------------- */
+/* --- holding them --------------------------------------------------------- */
 
-/* Is `rank` the first of the next piece, after `n` of at most `max`?  Not within
- * a node, which that piece would find changed. */
+/* Is `rank` the first of the next piece, after `n` of at most `max`?  Not
+ * within a node, which that piece would find changed. */
 static bool is_next_piece(const struct plan *plan, uint32_t rank, size_t n,
                           size_t max)
 {
@@ -153,7 +153,7 @@ int places_hold(const struct snapshot *now, const struct demand *pod,
     return is_free ? 0 : -EBUSY;
 }
 
-/* --- over several batches -------------------------------------------------- */
+/* --- over several batches ------------------------------------------------- */
 
 /* A bind whose job is getting its places. */
 struct taking {
