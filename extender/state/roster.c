@@ -6,6 +6,10 @@
 #include "lib/base/mem.h"
 #include "lib/base/refs.h"
 
+/* A table of up to so many is kept three quarters empty: a name that is not in
+ * its first slot costs more than the cache that takes. */
+enum { ROOMY_SLOTS = 128 << 10 };
+
 /* Does it stand in a JSON text as it is? */
 static bool is_plain(const char *name, size_t size)
 {
@@ -23,7 +27,7 @@ static struct roster *roster_reserve(size_t n, size_t bytes)
     struct roster *r = xcalloc(1, sizeof *r);
     atomic_init(&r->refs, 1);
     size_t slots = 16;
-    while (slots < n * 2)
+    while (slots < n * 2 || (slots < n * 4 && slots < ROOMY_SLOTS))
         slots *= 2;
     r->mask = slots - 1;
     r->slots = xcalloc(slots, sizeof *r->slots);

@@ -24,7 +24,7 @@ enum { RECORD_SIZE_AT = 4, RECORD_NAME_AT = 5 };
 struct roster {
     atomic_uint refs;
     size_t n;
-    size_t mask; /* slots - 1; at most half of them are in use */
+    size_t mask; /* slots - 1; at most half of them are in use, mostly less */
     struct roster_slot *slots;
     uint32_t *offsets; /* of the records, by index */
     char *text;        /* the records in their order */
