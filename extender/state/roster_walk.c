@@ -1,8 +1,8 @@
+#include "extender/state/roster_private.h"
+
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
-
-#include "extender/state/roster_private.h"
 
 enum { NAME_MAX_BYTES = 253, BATCH = 32 };
 

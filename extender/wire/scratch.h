@@ -15,7 +15,7 @@ struct scratch {
     uint32_t *best; /* positions */
     uint32_t *costs;
     uint8_t *scores;
-    size_t cap; /* of the four above */
+    size_t cap; /* of the three above */
     struct str text;
     struct str own;     /* of one node alone */
     struct str refusal; /* in a cluster: why no node fits, for an Event */
@@ -30,7 +30,7 @@ void scratch_pool_destroy(struct scratch_pool *p); /* NULL allowed */
 struct scratch *scratch_take(struct scratch_pool *p);
 void scratch_give(struct scratch_pool *p, struct scratch *s);
 
-/* Room for `n` candidates in the four arrays. */
+/* Room for `n` candidates in the three arrays. */
 void scratch_fit(struct scratch *s, size_t n);
 
 #endif
