@@ -24,6 +24,21 @@ row "the same once its first pod is bound, p99 us" "<= 1000" \
     "$(planning job-bound 1000 4)"
 row "the first pod's filter, which plans the job, p50 us" "" \
     "$(planning job-first 1000 3)"
+n=100000 # processor time, p50
+plan=$(planning plan $n 6) scan=$(planning scan $n 6)
+row "plan of 512 pairs, $n hosts, 1 % of them changed, CPU us" "<= 10000" \
+    "$plan"
+row "beside it: adding up all states, us; ratio" "" \
+    "$scan" "$(ratio "$plan" "$scan")"
+row "the same plan where no two hosts are alike, us" "" \
+    "$(planning plan-apart $n 6)"
+for why in whole-hosts one-leaf too-large; do
+    plan=$(planning "why-$why" $n 3) no=$(planning "refuse-$why" $n 3)
+    row "512 pairs, $n hosts, $why: why, and what would help, us" \
+        "<= 30000" "$plan"
+    row "beside it: the refusal alone, us; ratio" "" \
+        "$no" "$(ratio "$plan" "$no")"
+done
 for why in whole-hosts one-leaf aligned too-large; do
     row "512 pairs, $why: why, and what would help, p99 us" "<= 20000" \
         "$(planning "why-$why" 1000 4)"
