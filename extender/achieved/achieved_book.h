@@ -3,6 +3,7 @@
 #ifndef BIGA_EXTENDER_ACHIEVED_ACHIEVED_BOOK_H
 #define BIGA_EXTENDER_ACHIEVED_ACHIEVED_BOOK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,11 @@ struct achieved_report *achieved_book_get(struct achieved_book *b,
 /* All, in no order; the caller owns the array and the references. */
 struct achieved_report **achieved_book_list(struct achieved_book *b,
                                             size_t *ret_n);
+/* Those that came after the book had `*version`, which becomes that of now; or,
+ * when some have been dropped since, all.  Owned as above. */
+struct achieved_report **achieved_book_since(struct achieved_book *b,
+                                             uint64_t *version, bool *ret_all,
+                                             size_t *ret_n);
 /* Grows with each change. */
 uint64_t achieved_book_version(struct achieved_book *b);
 

@@ -337,6 +337,28 @@ void snapshot_unref(struct snapshot *s)
     free(s);
 }
 
+void snapshot_diff_nodes(const struct snapshot *before,
+                         const struct snapshot *after, node_change_f *visit,
+                         void *ctx)
+{
+    size_t i = 0, k = 0;
+    while (i < before->n_nodes || k < after->n_nodes) {
+        const struct node *old = i < before->n_nodes ? snapshot_node(before, i)
+                                                     : NULL;
+        const struct node *new = k < after->n_nodes ? snapshot_node(after, k)
+                                                    : NULL;
+        int order = old == new ? 0
+                    : !old     ? 1
+                    : !new     ? -1
+                               : strcmp(old->name, new->name);
+        if (old != new)
+            visit(ctx, order <= 0 ? (int32_t)i : NODE_NONE,
+                  order >= 0 ? (int32_t)k : NODE_NONE);
+        i += order <= 0;
+        k += order >= 0;
+    }
+}
+
 void snapshot_quota_use(const struct snapshot *s, const char *namespace,
                         struct namespace_use *ret_use)
 {
