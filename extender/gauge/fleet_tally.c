@@ -1,0 +1,225 @@
+#include "extender/gauge/fleet_tally.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/mem.h"
+#include "lib/base/strmap.h"
+#include "lib/io/clock.h"
+
+struct fleet_tally {
+    pthread_mutex_t lock;
+    struct snapshot *of; /* NULL: nothing is counted */
+    struct achieved_book *book;
+    struct strmap reports; /* that were counted, by node */
+    uint64_t version;      /* of the book */
+    struct fleet_counts counts;
+    int64_t asked_ms;
+};
+
+/* --- one node --------------------------------------------------------------- */
+
+/* A node as it is in a snapshot, to be counted or taken off again. */
+struct part {
+    const struct snapshot *snapshot;
+    size_t index;
+    const struct achieved_report *report; /* NULL: none */
+    size_t by;                            /* 1; or SIZE_MAX, which takes off */
+};
+
+static void count_cards(struct fleet_counts *c, const struct part *part)
+{
+    const struct node *node = snapshot_node(part->snapshot, part->index);
+    int32_t at = snapshot_leaf(part->snapshot, part->index);
+    struct fleet_leaf *leaf = at >= 0 ? &c->leaves[at] : NULL;
+    struct fleet_leaf here = {0};
+    size_t first, n = view_count(node, DEVICE_CARD, &first);
+    here.cards = (int64_t)n;
+    for (size_t k = 0; k < n; k++) {
+        enum card_state state = card_state(node, k);
+        c->cards[state] += part->by;
+        here.idle += state == CARD_IDLE;
+        if (state == CARD_IDLE || state == CARD_USED)
+            here.cores += node->state.free_cores[k];
+    }
+    if (!leaf)
+        return;
+    int64_t sign = part->by == 1 ? 1 : -1;
+    leaf->cards += sign * here.cards;
+    leaf->idle += sign * here.idle;
+    leaf->cores += sign * here.cores;
+}
+
+static void count_pods(struct fleet_counts *c, const struct part *part)
+{
+    const struct node *node = snapshot_node(part->snapshot, part->index);
+    for (size_t i = 0; i < node->n_allocations; i++) {
+        const struct allocation *a = node->allocations[i];
+        struct achieved x;
+        if (a->held)
+            continue;
+        if (a->n_cards)
+            c->relations[a->relation] += part->by;
+        achieved_judge(part->snapshot, a, part->report, &x, NULL);
+        c->achieved[x.state] += part->by;
+        if (achieved_counts(a))
+            c->alignment[a->relation][x.relation] += part->by;
+    }
+}
+
+static void count_node(struct fleet_counts *c, const struct part *part)
+{
+    const struct node *node = snapshot_node(part->snapshot, part->index);
+    c->nodes[node->status] += part->by;
+    c->claims += part->by * node->n_rests;
+    count_cards(c, part);
+    count_pods(c, part);
+}
+
+/* --- from one snapshot to the next ------------------------------------------- */
+
+struct step {
+    struct fleet_tally *t;
+    struct snapshot *next;
+};
+
+static void count_in(struct fleet_tally *t, const struct snapshot *s,
+                     int32_t index, size_t by)
+{
+    if (index == NODE_NONE)
+        return;
+    const struct node *node = snapshot_node(s, (size_t)index);
+    const struct part part = {
+        .snapshot = s,
+        .index = (size_t)index,
+        .report = node->n_allocations ? strmap_get(&t->reports, node->name)
+                                      : NULL,
+        .by = by};
+    count_node(&t->counts, &part);
+}
+
+/* All that is counted of a node is by what is on it: also what a pod has got,
+ * as others of its pair count where they are on the same node. */
+static void recount(void *ctx, int32_t before, int32_t after)
+{
+    struct step *step = ctx;
+    count_in(step->t, step->t->of, before, SIZE_MAX);
+    count_in(step->t, step->next, after, 1);
+}
+
+/* --- reports ------------------------------------------------------------------ */
+
+static void report_free(void *report)
+{
+    achieved_report_unref(report);
+}
+
+static void count_anew(struct fleet_tally *t)
+{
+    struct fleet_counts *c = &t->counts;
+    size_t n = t->of->fabric ? fabric_n_domains(t->of->fabric) : 0;
+    free(c->leaves);
+    *c = (struct fleet_counts){.leaves = xcalloc(n + 1, sizeof *c->leaves),
+                               .n_leaves = n};
+    for (size_t i = 0; i < t->of->n_nodes; i++)
+        count_in(t, t->of, (int32_t)i, 1);
+}
+
+/* Takes the reference over; the node is counted anew. */
+static void take_report(struct fleet_tally *t, struct achieved_report *r)
+{
+    int32_t at = snapshot_find(t->of, r->node, strlen(r->node));
+    count_in(t, t->of, at, SIZE_MAX);
+    struct achieved_report *old = strmap_remove(&t->reports, r->node);
+    (void)strmap_put(&t->reports, r->node, r);
+    achieved_report_unref(old);
+    count_in(t, t->of, at, 1);
+}
+
+static void follow_reports(struct fleet_tally *t)
+{
+    size_t n;
+    bool all;
+    cleanup_free struct achieved_report **list =
+        achieved_book_since(t->book, &t->version, &all, &n);
+    if (!all) {
+        for (size_t i = 0; i < n; i++)
+            take_report(t, list[i]);
+        return;
+    }
+    strmap_fini_with(&t->reports, report_free);
+    t->reports = (struct strmap){NULL, 0, 0};
+    for (size_t i = 0; i < n; i++)
+        (void)strmap_put(&t->reports, list[i]->node, list[i]);
+    count_anew(t);
+}
+
+/* --- all of it ------------------------------------------------------------------ */
+
+static void forget_locked(struct fleet_tally *t)
+{
+    snapshot_unref(t->of);
+    strmap_fini_with(&t->reports, report_free);
+    free(t->counts.leaves);
+    t->of = NULL;
+    t->reports = (struct strmap){NULL, 0, 0};
+    t->version = 0;
+    t->counts = (struct fleet_counts){.leaves = NULL};
+}
+
+static void follow(struct fleet_tally *t, struct snapshot *s)
+{
+    struct step step = {.t = t, .next = s};
+    snapshot_diff_nodes(t->of, s, recount, &step);
+    snapshot_unref(t->of);
+    t->of = snapshot_ref(s);
+}
+
+void fleet_tally_get(struct fleet_tally *t, struct snapshot *s,
+                     struct achieved_book *book, struct fleet_counts *ret)
+{
+    hold_lock(&t->lock);
+    if (t->of && (t->of->fabric != s->fabric || t->book != book))
+        forget_locked(t);
+    t->book = book;
+    if (t->of)
+        follow(t, s);
+    else
+        t->of = snapshot_ref(s);
+    follow_reports(t);
+    t->asked_ms = clock_ms();
+    *ret = t->counts;
+    ret->leaves = xmalloc((t->counts.n_leaves + 1) * sizeof *ret->leaves);
+    memcpy(ret->leaves, t->counts.leaves,
+           t->counts.n_leaves * sizeof *ret->leaves);
+}
+
+void fleet_counts_fini(struct fleet_counts *c)
+{
+    free(c->leaves);
+}
+
+void fleet_tally_forget(void *ctx)
+{
+    struct fleet_tally *t = ctx;
+    hold_lock(&t->lock);
+    if (clock_ms() - t->asked_ms > FLEET_TALLY_KEPT_MS)
+        forget_locked(t);
+}
+
+struct fleet_tally *fleet_tally_create(void)
+{
+    struct fleet_tally *t = xcalloc(1, sizeof *t);
+    (void)pthread_mutex_init(&t->lock, NULL); /* cannot fail on Linux */
+    return t;
+}
+
+void fleet_tally_destroy(struct fleet_tally *t)
+{
+    if (!t)
+        return;
+    forget_locked(t);
+    (void)pthread_mutex_destroy(&t->lock);
+    free(t);
+}

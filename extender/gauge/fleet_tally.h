@@ -1,0 +1,37 @@
+/* fleet_tally - what a fleet has at the moment, counted: the next counts are
+ * made of the last ones, by what is different.  Any thread. */
+#ifndef BIGA_EXTENDER_GAUGE_FLEET_TALLY_H
+#define BIGA_EXTENDER_GAUGE_FLEET_TALLY_H
+
+#include "extender/achieved/achieved.h"
+#include "extender/achieved/achieved_book.h"
+#include "extender/view/views.h"
+
+struct fleet_leaf {
+    int64_t cards, idle, cores; /* cores: that are free */
+};
+
+struct fleet_counts {
+    size_t nodes[NODE_STATUSES], cards[CARD_STATES];
+    size_t claims;                    /* foreign ones */
+    size_t relations[RELATION_COUNT]; /* of bound pods with cards */
+    size_t achieved[ACHIEVED_STATES];
+    size_t alignment[RELATION_COUNT][RELATION_COUNT + 1]; /* promised,
+                                                           * achieved */
+    struct fleet_leaf *leaves; /* at the numbers of their domains, whatever
+                                * tier those are of */
+    size_t n_leaves;
+};
+void fleet_counts_fini(struct fleet_counts *c);
+
+struct fleet_tally;
+struct fleet_tally *fleet_tally_create(void);
+void fleet_tally_destroy(struct fleet_tally *t); /* NULL allowed */
+/* Of a snapshot, with what nodes have told of it by now. */
+void fleet_tally_get(struct fleet_tally *t, struct snapshot *s,
+                     struct achieved_book *book, struct fleet_counts *ret);
+/* Forget what nobody has asked for lately. */
+enum { FLEET_TALLY_KEPT_MS = 300000 };
+void fleet_tally_forget(void *t);
+
+#endif
