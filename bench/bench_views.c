@@ -17,6 +17,7 @@
 #include "extender/admit/sight.h"
 #include "extender/app/scoped.h"
 #include "extender/console/routes_console.h"
+#include "extender/gauge/fleet_tally.h"
 #include "extender/judge/schedule.h"
 #include "extender/keep/writer_private.h"
 #include "extender/pods/applied_private.h"
@@ -210,6 +211,7 @@ static void begin(struct bench *b)
     app->plans = plans_create();
     app->achieved = achieved_book_create();
     app->scoped = scoped_create();
+    app->tally = fleet_tally_create();
     atomic_store(&app->ready, true);
     b->embedded->store.writer = app->writer;
     b->embedded->store.metrics = app->listener.metrics;
@@ -228,6 +230,7 @@ static void end(struct bench *b)
     struct app *app = &b->app;
     scope_unref(b->scope);
     scoped_destroy(app->scoped);
+    fleet_tally_destroy(app->tally);
     writer_stop(app->writer);
     embedded_destroy(b->embedded);
     achieved_book_destroy(app->achieved);

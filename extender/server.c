@@ -15,6 +15,7 @@
 #include "extender/app/scoped.h"
 #include "extender/cluster/cluster.h"
 #include "extender/console/routes_console.h"
+#include "extender/gauge/fleet_tally.h"
 #include "extender/operate/operate.h"
 #include "extender/pods/pending_demands.h"
 #include "extender/relay/relay.h"
@@ -245,6 +246,7 @@ static int start_reload(struct server *s, struct error *err)
         items[n++] = (struct reload_item){tls_poll, s->guard.tls};
     items[n++] = (struct reload_item){access_poll, s->guard.access};
     items[n++] = (struct reload_item){scoped_forget, s->app.scoped};
+    items[n++] = (struct reload_item){fleet_tally_forget, s->app.tally};
     return reload_start(items, n, RELOAD_MS, &s->reload, err);
 }
 
@@ -401,6 +403,7 @@ int server_start(const struct server_config *config, struct server **ret,
     }
     s->app.scratch = scratch_pool_create();
     s->app.scoped = scoped_create();
+    s->app.tally = fleet_tally_create();
     /* cannot fail once booted */
     (void)!getrandom(&s->app.instance, sizeof s->app.instance, 0);
     mount_routes(s, config->store == STORE_KUBERNETES);
@@ -470,6 +473,7 @@ void server_stop(struct server *s)
     fabric_files_close(s->app.fabric);
     scratch_pool_destroy(s->app.scratch);
     scoped_destroy(s->app.scoped);
+    fleet_tally_destroy(s->app.tally);
     pending_demands_destroy(s->app.demands);
     achieved_book_destroy(s->app.achieved);
     used_book_destroy(s->app.used);

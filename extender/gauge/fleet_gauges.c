@@ -1,83 +1,43 @@
 #include "extender/gauge/fleet_gauges.h"
 
-#include "extender/achieved/achieved.h"
 #include "extender/app/app_metrics.h"
-#include "extender/view/views.h"
 #include "lib/base/mem.h"
 
 /* --- in the table ----------------------------------------------------------- */
 
-static void set_nodes(struct metrics *m, const struct snapshot *s)
+static void set_nodes(struct metrics *m, const struct fleet_counts *c)
 {
-    size_t nodes[NODE_STATUSES] = {0}, cards[CARD_STATES] = {0}, first;
-    size_t claims = 0;
-    for (size_t i = 0; i < s->n_nodes; i++) {
-        const struct node *node = snapshot_node(s, i);
-        size_t n = view_count(node, DEVICE_CARD, &first);
-        nodes[node->status]++;
-        claims += node->n_rests;
-        for (size_t k = 0; k < n; k++)
-            cards[card_state(node, k)]++;
-    }
-    for (size_t i = 0; i < ARRAY_LEN(nodes); i++) {
+    for (unsigned i = 0; i < NODE_STATUSES; i++) {
         const char *status = node_status_name((enum node_status)i);
-        metrics_set(m, APP_NODES, &status, (int64_t)nodes[i]);
+        metrics_set(m, APP_NODES, &status, (int64_t)c->nodes[i]);
     }
-    for (size_t i = 0; i < CARD_STATES; i++) {
+    for (unsigned i = 0; i < CARD_STATES; i++) {
         const char *state = card_state_name((enum card_state)i);
-        metrics_set(m, APP_CARDS, &state, (int64_t)cards[i]);
+        metrics_set(m, APP_CARDS, &state, (int64_t)c->cards[i]);
     }
-    metrics_set(m, APP_FOREIGN_CLAIMS, NULL, (int64_t)claims);
+    metrics_set(m, APP_FOREIGN_CLAIMS, NULL, (int64_t)c->claims);
 }
 
-struct achieved_counts {
-    size_t states[ACHIEVED_STATES];
-    size_t relations[RELATION_COUNT][RELATION_COUNT + 1];
-};
-
-static void count_achieved(const struct snapshot *s, const struct node *node,
-                           struct achieved_book *book,
-                           struct achieved_counts *counts)
+static void set_achieved(struct metrics *m, const struct fleet_counts *c)
 {
-    cleanup_with(achieved_report) struct achieved_report *report =
-        achieved_book_get(book, node->name);
-    for (size_t i = 0; i < node->n_allocations; i++) {
-        const struct allocation *a = node->allocations[i];
-        struct achieved x;
-        if (a->held)
-            continue;
-        achieved_judge(s, a, report, &x, NULL);
-        counts->states[x.state]++;
-        if (achieved_counts(a))
-            counts->relations[a->relation][x.relation]++;
-    }
-}
-
-static void set_achieved(struct metrics *m, const struct snapshot *s,
-                         struct achieved_book *book)
-{
-    struct achieved_counts counts = {0};
-    for (size_t i = 0; i < s->n_nodes; i++)
-        count_achieved(s, snapshot_node(s, i), book, &counts);
     for (unsigned i = 0; i < ACHIEVED_STATES; i++) {
         const char *state = achieved_state_name((enum achieved_state)i);
-        metrics_set(m, APP_ACHIEVED, &state, (int64_t)counts.states[i]);
+        metrics_set(m, APP_ACHIEVED, &state, (int64_t)c->achieved[i]);
     }
     for (unsigned p = 0; p < RELATION_COUNT; p++)
         for (unsigned r = 0; r <= RELATION_COUNT; r++) {
             const struct achieved x = {.relation = (enum relation)r};
             const char *labels[] = {relation_name((enum relation)p),
                                     achieved_word(&x)};
-            metrics_set(m, APP_ALIGNMENT, labels,
-                        (int64_t)counts.relations[p][r]);
+            metrics_set(m, APP_ALIGNMENT, labels, (int64_t)c->alignment[p][r]);
         }
 }
 
 void fleet_gauges_set(struct metrics *m, const struct snapshot *s,
-                      struct achieved_book *book)
+                      const struct fleet_counts *counts)
 {
-    set_nodes(m, s);
-    set_achieved(m, s, book);
+    set_nodes(m, counts);
+    set_achieved(m, counts);
     metrics_set(m, APP_ALLOCATIONS, NULL,
                 (int64_t)alloc_index_size(s->allocations));
     metrics_set(m, APP_SNAPSHOT, NULL, (int64_t)s->number);
@@ -116,66 +76,34 @@ static const struct metric_family quota_limit =
     GAUGE("biga_quota_limit", "What the quota of a namespace allows.",
           "namespace", "resource");
 
-static void write_relations(const struct snapshot *s, struct str *out)
+static void write_relations(const struct fleet_counts *c, struct str *out)
 {
-    size_t counts[RELATION_COUNT] = {0};
-    for (size_t i = 0; i < s->n_nodes; i++) {
-        const struct node *node = snapshot_node(s, i);
-        for (size_t k = 0; k < node->n_allocations; k++)
-            if (!node->allocations[k]->held && node->allocations[k]->n_cards)
-                counts[node->allocations[k]->relation]++;
-    }
     metrics_write_head(&relations, out);
     for (unsigned r = 0; r < RELATION_COUNT; r++) {
         const char *name = relation_name((enum relation)r);
-        metrics_write_sample(&relations, &name, (int64_t)counts[r], out);
+        metrics_write_sample(&relations, &name, (int64_t)c->relations[r], out);
     }
 }
 
-struct leaf {
-    int64_t cards, idle, cores;
-};
-
-static void add_node(const struct node *node, struct leaf *leaf)
+static void write_leaves(const struct snapshot *s, const struct fleet_counts *c,
+                         struct str *out)
 {
-    size_t first, n = view_count(node, DEVICE_CARD, &first);
-    leaf->cards += (int64_t)n;
-    for (size_t k = 0; k < n; k++) {
-        enum card_state state = card_state(node, k);
-        leaf->idle += state == CARD_IDLE;
-        if (state == CARD_IDLE || state == CARD_USED)
-            leaf->cores += node->state.free_cores[k];
-    }
-}
-
-/* One per domain of tier 0, at its number, for the caller to free. */
-static struct leaf *count_leaves(const struct snapshot *s)
-{
-    struct leaf *leaves = xcalloc(fabric_n_domains(s->fabric) + 1,
-                                  sizeof *leaves);
-    for (size_t i = 0; i < s->n_nodes; i++)
-        if (snapshot_leaf(s, i) >= 0)
-            add_node(snapshot_node(s, i), &leaves[snapshot_leaf(s, i)]);
-    return leaves;
-}
-
-static void write_leaves(const struct snapshot *s, struct str *out)
-{
-    cleanup_free struct leaf *leaves = count_leaves(s);
-    size_t n = fabric_n_domains(s->fabric), shown = 0;
+    size_t shown = 0;
     cleanup_str struct str cores = STR_INIT(STR_MAX_DEFAULT);
     metrics_write_head(&leaf_cards, out);
     metrics_write_head(&leaf_cores, &cores);
-    for (size_t i = 0; i < n && shown < FLEET_GAUGES_LEAVES_MAX; i++) {
+    for (size_t i = 0; i < c->n_leaves && shown < FLEET_GAUGES_LEAVES_MAX;
+         i++) {
         const struct fabric_domain *d = fabric_domain(s->fabric, (int32_t)i);
+        const struct fleet_leaf *leaf = &c->leaves[i];
         if (d->tier)
             continue;
         shown++;
         metrics_write_sample(&leaf_cards, (const char *[]){d->name, "idle"},
-                             leaves[i].idle, out);
+                             leaf->idle, out);
         metrics_write_sample(&leaf_cards, (const char *[]){d->name, "other"},
-                             leaves[i].cards - leaves[i].idle, out);
-        metrics_write_sample(&leaf_cores, &d->name, leaves[i].cores, &cores);
+                             leaf->cards - leaf->idle, out);
+        metrics_write_sample(&leaf_cores, &d->name, leaf->cores, &cores);
     }
     str_add_n(out, cores.data, cores.size);
 }
@@ -211,9 +139,10 @@ static void write_quotas(const struct snapshot *s, struct str *out)
     str_add_n(out, limits.data, limits.size);
 }
 
-void fleet_gauges_write(const struct snapshot *s, struct str *out)
+void fleet_gauges_write(const struct snapshot *s,
+                        const struct fleet_counts *counts, struct str *out)
 {
-    write_relations(s, out);
-    write_leaves(s, out);
+    write_relations(counts, out);
+    write_leaves(s, counts, out);
     write_quotas(s, out);
 }

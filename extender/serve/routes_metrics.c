@@ -43,7 +43,9 @@ void on_metrics(struct httpd_request *rq, void *ctx)
     cleanup_with(alloc_order) struct alloc_order *order = visible_order(app, s);
     struct metrics *m = app->listener.metrics;
     struct str *out = httpd_reply(rq);
-    fleet_gauges_set(m, s, app->achieved);
+    struct fleet_counts counts;
+    fleet_tally_get(app->tally, s, app->achieved, &counts);
+    fleet_gauges_set(m, s, &counts);
     if (app->plans)
         fleet_gauges_plans(m, app->plans);
     metrics_set(m, APP_ALLOCATION_CONFLICTS, NULL,
@@ -55,7 +57,8 @@ void on_metrics(struct httpd_request *rq, void *ctx)
     gauge_history(app);
     pod_source_tell(&app->source, gauge, s);
     metrics_write(m, out);
-    fleet_gauges_write(s, out);
+    fleet_gauges_write(s, &counts, out);
+    fleet_counts_fini(&counts);
     pending_gauges_write(&app->source, s, order, clock_wall_s(), out);
     process_metrics_build("biga_extender_build_info", out);
     process_metrics_write(out);

@@ -10,17 +10,23 @@
 #include "tests/lib/sim/simstate.h"
 
 static struct writer *w;
+static struct fleet_tally *tally;
+static struct achieved_book *book;
 static struct str out;
 
 static void start(void)
 {
     w = sim_writer(NULL);
+    tally = fleet_tally_create();
+    book = achieved_book_create();
     str_init(&out, STR_MAX_DEFAULT);
 }
 
 static void stop(void)
 {
     str_fini(&out);
+    fleet_tally_destroy(tally);
+    achieved_book_destroy(book);
     writer_stop(w);
 }
 
@@ -35,8 +41,11 @@ static void expect(const char *line)
 static void write_now(void)
 {
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
+    struct fleet_counts counts;
     str_reset(&out);
-    fleet_gauges_write(s, &out);
+    fleet_tally_get(tally, s, book, &counts);
+    fleet_gauges_write(s, &counts, &out);
+    fleet_counts_fini(&counts);
 }
 
 static void place(const char *pod, const char *node)
