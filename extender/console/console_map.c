@@ -117,13 +117,17 @@ static const char *domain_name(const struct fabric *f, int32_t i)
     return i == FABRIC_NONE ? "" : fabric_domain(f, i)->name;
 }
 
+static int32_t spine_of(const struct snapshot *s, size_t node)
+{
+    int32_t leaf = snapshot_leaf(s, node);
+    return leaf == FABRIC_NONE ? FABRIC_NONE
+                               : fabric_domain(s->fabric, leaf)->parent;
+}
+
 static void place_find(const struct snapshot *s, size_t node,
                        struct place *ret_place)
 {
-    int32_t leaf = snapshot_leaf(s, node);
-    int32_t spine = leaf == FABRIC_NONE
-                        ? FABRIC_NONE
-                        : fabric_domain(s->fabric, leaf)->parent;
+    int32_t leaf = snapshot_leaf(s, node), spine = spine_of(s, node);
     *ret_place = (struct place){.spine = spine,
                                 .leaf = leaf,
                                 .node = (int32_t)node,
@@ -253,9 +257,9 @@ static void find_pairs(struct drawing *d)
     const struct job_view *job = d->map->job;
     if (!job)
         return;
-    d->ranks = xcalloc(d->n + 1, sizeof *d->ranks);
-    d->pairs = xcalloc(d->n + 1, sizeof *d->pairs);
-    for (size_t i = 0; i < d->n; i++)
+    d->ranks = xcalloc(s->n_nodes + 1, sizeof *d->ranks);
+    d->pairs = xcalloc(s->n_nodes + 1, sizeof *d->pairs);
+    for (size_t i = 0; i < s->n_nodes; i++)
         d->ranks[i] = -1;
     for (size_t i = 0; i < job->n_pairs; i++) {
         const char *name = job->pairs[i].place->node;
@@ -265,6 +269,25 @@ static void find_pairs(struct drawing *d)
         if (d->pairs[at]++ == 0)
             d->ranks[at] = job->pairs[i].rank;
     }
+}
+
+_Static_assert(FABRIC_NONE == -1, "one is added to what stands for none");
+
+/* Of a job only those below its spines are drawn, or counted. */
+static void find_places(struct drawing *d)
+{
+    const struct snapshot *s = d->map->snapshot;
+    size_t n = s->fabric ? fabric_n_domains(s->fabric) : 0;
+    bool *wanted = xcalloc(n + 1, sizeof *wanted); /* [0]: below none */
+    for (size_t i = 0; i < s->n_nodes; i++)
+        if (!d->pairs || d->pairs[i])
+            wanted[spine_of(s, i) + 1] = true;
+    for (size_t i = 0; i < s->n_nodes; i++)
+        if (wanted[spine_of(s, i) + 1])
+            place_find(s, i, &d->places[d->n++]);
+    free(wanted);
+    if (d->n)
+        qsort(d->places, d->n, sizeof *d->places, place_order);
 }
 
 static void take_health(const struct drawing *d, size_t i)
@@ -282,14 +305,12 @@ static void take_health(const struct drawing *d, size_t i)
 void console_map_write(const struct console_map *map, struct str *out)
 {
     const struct snapshot *s = map->snapshot;
-    struct drawing d = {.map = map, .out = out, .n = s->n_nodes};
-    d.cells = d.n <= CONSOLE_CELLS_MAX || map->job;
-    d.places = xcalloc(d.n + 1, sizeof *d.places);
-    d.healths = xcalloc(d.n + 1, sizeof *d.healths);
+    struct drawing d = {.map = map, .out = out};
+    d.cells = s->n_nodes <= CONSOLE_CELLS_MAX || map->job;
+    d.places = xcalloc(s->n_nodes + 1, sizeof *d.places);
     find_pairs(&d);
-    for (size_t i = 0; i < d.n; i++)
-        place_find(s, i, &d.places[i]);
-    qsort(d.places, d.n, sizeof *d.places, place_order);
+    find_places(&d);
+    d.healths = xcalloc(d.n + 1, sizeof *d.healths);
     for (size_t i = 0; i < d.n; i++)
         take_health(&d, i);
     str_add(out, "<div class=\"map\">\n");
