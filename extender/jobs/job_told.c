@@ -37,6 +37,20 @@ static bool is_asked(const struct job_name *only, const struct job_name *job)
     return !only || job_name_compare(only, job) == 0;
 }
 
+static void add_pod(struct gathered *g, const struct job_pod *pod,
+                    const struct job_name *job)
+{
+    g->list = xgrow(g->list, g->n, &g->cap, sizeof *g->list);
+    struct job_pod *p = &g->list[g->n++];
+    *p = *pod;
+    p->namespace = job->namespace;
+    p->job = job->name;
+    p->name = keep(g->texts, pod->name);
+    p->reason = keep(g->texts, pod->reason);
+    p->message = keep(g->texts, pod->message);
+    p->uid = "";
+}
+
 static void gather(void *arg, const struct job_pod *pod)
 {
     struct gathered *g = arg;
@@ -44,15 +58,16 @@ static void gather(void *arg, const struct job_pod *pod)
     if (!*pod->job || pod->role == ROLE_SERVICE || !is_asked(g->only, &job) ||
         !scope_sees(g->scope, pod->namespace))
         return;
-    g->list = xgrow(g->list, g->n, &g->cap, sizeof *g->list);
-    struct job_pod *p = &g->list[g->n++];
-    *p = *pod;
-    p->namespace = keep(g->texts, pod->namespace);
-    p->name = keep(g->texts, pod->name);
-    p->job = keep(g->texts, pod->job);
-    p->reason = keep(g->texts, pod->reason);
-    p->message = keep(g->texts, pod->message);
-    p->uid = "";
+    add_pod(g, pod,
+            &(struct job_name){keep(g->texts, pod->namespace),
+                               keep(g->texts, pod->job)});
+}
+
+/* The same of a job that was asked for, whose names are the question's. */
+static void gather_member(void *arg, const struct job_pod *pod)
+{
+    struct gathered *g = arg;
+    add_pod(g, pod, g->only);
 }
 
 static int compare_jobs(const struct job_pod *a, const struct job_pod *b)
@@ -351,9 +366,12 @@ bool jobs_told_get(const struct jobs_told *t, const struct job_name *job,
 {
     const struct pods_asked asked = {job->namespace, job->name, false};
     struct arena texts = {NULL};
-    struct gathered g = {.scope = scope_of(t), .only = job, .texts = &texts};
+    struct gathered g = {.only = job, .texts = &texts};
     size_t ended = ended_from(t, job, false);
-    pod_source_tell(t->source, each_pod, t->snapshot, &asked, gather, &g);
+    if (!scope_sees(scope_of(t), job->namespace))
+        return false;
+    pod_source_tell(t->source, each_pod, t->snapshot, &asked, gather_member,
+                    &g);
     gather_asking(t, job, &g);
     bool is_there = g.n > 0;
     if (is_there) {

@@ -27,11 +27,12 @@ struct job_pod {
 
 typedef void job_pod_f(void *arg, const struct job_pod *pod);
 
-/* Which pods are asked for.  Others may be told of, too. */
+/* Which pods are asked for. */
 struct pods_asked {
     const char *namespace; /* NULL: of any */
     const char *job;       /* of this job of it, no services; NULL: all */
-    bool unsettled;        /* those alone that neither run nor are over */
+    bool unsettled;        /* those that neither run nor are over, without
+                            * `job`; others may be told of, too */
 };
 
 /* Borrowed; in the order of namespaces, then names. */
@@ -42,6 +43,8 @@ typedef void job_name_f(void *arg, const struct job_name *job);
 static inline int job_name_compare(const struct job_name *a,
                                    const struct job_name *b)
 {
+    if (a->namespace == b->namespace && a->name == b->name)
+        return 0;
     int order = strcmp(a->namespace, b->namespace);
     return order ? order : strcmp(a->name, b->name);
 }

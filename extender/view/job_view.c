@@ -74,6 +74,8 @@ static int node_order(const void *pa, const void *pb)
 {
     const struct job_pair *a = *(const struct job_pair *const *)pa;
     const struct job_pair *b = *(const struct job_pair *const *)pb;
+    if (a->node && a->node == b->node)
+        return 0;
     return strcmp(a->place->node, b->place->node);
 }
 

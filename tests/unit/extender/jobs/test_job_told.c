@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "extender/jobs/ended_jobs.h"
+#include "extender/state/scope.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
+#include "tests/lib/sim/simfleet.h"
 #include "tests/lib/sim/simstate.h"
 
 enum { PODS_MAX = 64 };
@@ -25,9 +27,11 @@ static void each_pod(void *ctx, const struct snapshot *s,
 {
     (void)ctx;
     (void)s;
-    (void)asked;
     for (size_t i = 0; i < world.n; i++)
-        visit(arg, &world.list[i]); /* more than is asked for */
+        if (strcmp(asked->namespace, world.list[i].namespace) == 0 &&
+            strcmp(asked->job, world.list[i].job) == 0 &&
+            world.list[i].role != ROLE_SERVICE)
+            visit(arg, &world.list[i]);
 }
 
 static struct ended_jobs *ended(void *ctx)
@@ -214,6 +218,26 @@ Test(job_told, other_pods_make_no_job)
     list_read(&told);
     cr_expect_eq(told.n, 0);
     free(told.list);
+}
+
+Test(job_told, of_others_is_not_told)
+{
+    static const char *const names[] = {"ns", "other"};
+    const struct job_name name = {"ns", "j"};
+    cleanup_with(snapshot) struct snapshot *s = simfleet_create(1, 1);
+    struct job_told job;
+    put("a", "j", 0, POD_STATE_RUNNING);
+    for (size_t i = 0; i < 2; i++) {
+        cleanup_with(scope) struct scope *scope = scope_create(&names[i], 1);
+        cleanup_with(snapshot) struct snapshot *seen = snapshot_scoped(s, scope,
+                                                                       NULL);
+        struct jobs_told t;
+        cr_expect_eq(job_told_read(&source, seen, &name, &job), i == 0);
+        jobs_told_begin(&t, &source, seen, &(const struct job_name){"", ""});
+        cr_expect_eq(jobs_told_peek(&t) != NULL, i == 0);
+        cr_expect_eq(jobs_told_get(&t, &name, &job), i == 0);
+        jobs_told_fini(&t);
+    }
 }
 
 Test(job_told, a_long_reason_is_cut_between_letters)
