@@ -8,6 +8,7 @@
 #include "extender/console/html.h"
 #include "extender/console/past.h"
 #include "extender/serve/query.h"
+#include "extender/state/roster.h"
 #include "extender/view/views.h"
 #include "lib/base/mem.h"
 
@@ -61,10 +62,45 @@ struct filter {
     unsigned status; /* NODE_STATUSES: any */
 };
 
-static bool passes(const struct filter *f, const struct node *node)
+/* Which nodes have the name in theirs, by index: their names lie in a row where
+ * the roster has them. */
+struct named {
+    const char *part;
+    size_t size;
+    bool *is;
+};
+
+static void find_name(void *ctx, size_t index, const char *name, size_t size)
 {
-    return (!f->name || !*f->name || strstr(node->name, f->name)) &&
-           (f->status == NODE_STATUSES || node->status == f->status);
+    const struct named *x = ctx;
+    x->is[index] = memmem(name, size, x->part, x->size) != NULL;
+}
+
+/* NULL: no name is asked for.  The caller frees it. */
+static bool *find_named(const struct snapshot *s, const struct filter *f)
+{
+    if (!f->name || !*f->name)
+        return NULL;
+    struct named x = {f->name, strlen(f->name),
+                      xcalloc(s->n_nodes + 1, sizeof(bool))};
+    roster_each(s->roster, find_name, &x);
+    return x.is;
+}
+
+static void list_nodes(const struct console_reply *r, const struct filter *f,
+                       struct console_list *list)
+{
+    const struct snapshot *s = r->snapshot;
+    cleanup_free bool *named = find_named(s, f);
+    for (size_t i = 0; i < s->n_nodes; i++) {
+        if (named && !named[i])
+            continue;
+        const struct node *node = snapshot_node(s, i);
+        if (f->status != NODE_STATUSES && node->status != f->status)
+            continue;
+        if (console_list_next(list))
+            write_row(r, node, (int32_t)i, &list->rows);
+    }
 }
 
 /* `at`: the moment that is shown, or NULL. */
@@ -116,11 +152,7 @@ void page_nodes(struct httpd_request *rq, void *ctx)
     html_addf(&r.out, "<h1>Nodes <small>%zu</small></h1>\n",
               r.snapshot->n_nodes);
     write_filter(&f, NULL, &r.out);
-    for (size_t i = 0; i < r.snapshot->n_nodes; i++) {
-        const struct node *node = snapshot_node(r.snapshot, i);
-        if (passes(&f, node) && console_list_next(&list))
-            write_row(&r, node, (int32_t)i, &list.rows);
-    }
+    list_nodes(&r, &f, &list);
     console_list_end(&list, &r, heads, "nodes");
     console_list_fini(&list);
     console_end(&r);
