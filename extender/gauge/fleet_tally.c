@@ -176,8 +176,8 @@ static void follow(struct fleet_tally *t, struct snapshot *s)
     t->of = snapshot_ref(s);
 }
 
-void fleet_tally_get(struct fleet_tally *t, struct snapshot *s,
-                     struct achieved_book *book, struct fleet_counts *ret)
+static void get(struct fleet_tally *t, struct snapshot *s,
+                struct achieved_book *book, struct fleet_counts *ret)
 {
     hold_lock(&t->lock);
     if (t->of && (t->of->fabric != s->fabric || t->book != book))
@@ -193,6 +193,14 @@ void fleet_tally_get(struct fleet_tally *t, struct snapshot *s,
     ret->leaves = xmalloc((t->counts.n_leaves + 1) * sizeof *ret->leaves);
     memcpy(ret->leaves, t->counts.leaves,
            t->counts.n_leaves * sizeof *ret->leaves);
+}
+
+void fleet_tally_get(struct fleet_tally *t, struct snapshot *s,
+                     struct achieved_book *book, struct fleet_counts *ret)
+{
+    struct fleet_tally *once = t ? NULL : fleet_tally_create();
+    get(t ? t : once, s, book, ret);
+    fleet_tally_destroy(once);
 }
 
 void fleet_counts_fini(struct fleet_counts *c)

@@ -27,7 +27,8 @@ void fleet_counts_fini(struct fleet_counts *c);
 struct fleet_tally;
 struct fleet_tally *fleet_tally_create(void);
 void fleet_tally_destroy(struct fleet_tally *t); /* NULL allowed */
-/* Of a snapshot, with what nodes have told of it by now. */
+/* Of a snapshot, with what nodes have told of it by now.  `t` may be NULL: it is
+ * counted anew. */
 void fleet_tally_get(struct fleet_tally *t, struct snapshot *s,
                      struct achieved_book *book, struct fleet_counts *ret);
 /* Forget what nobody has asked for lately. */
