@@ -8,7 +8,6 @@
 #include "extender/pods/pod_labels.h"
 #include "lib/base/lower_bound.h"
 #include "lib/base/refs.h"
-#include "lib/base/slots.h"
 #include "lib/base/strmap.h"
 #include "lib/io/clock.h"
 
@@ -257,11 +256,11 @@ static void order_swap(struct order *o, enum order_kind kind,
         return;
     }
     if (had)
-        slots_remove(o->list, o->n--, sizeof(*o->list), at);
+        ordered_remove(o->list, o->n--, sizeof(*o->list), at);
     if (!enters)
         return;
     o->list = xgrow(o->list, o->n, &o->cap, sizeof(*o->list));
-    slots_insert(o->list, o->n, sizeof(*o->list), place_of(o, kind, p), &p);
+    ordered_insert(o->list, o->n, sizeof(*o->list), place_of(o, kind, p), &p);
     o->n++;
 }
 

@@ -11,8 +11,9 @@
 
 enum { FLEET_GAUGES_LEAVES_MAX = 4096 }; /* with series of their own */
 
-/* `counts` are those of the snapshot.  Into the table of the extender's metrics (app_metrics.h): nodes by status,
- * cards by state, allocations, what pods have beside what was promised. */
+/* Into the table of the extender's metrics (app_metrics.h): nodes by status,
+ * cards by state, allocations, what pods have beside what was promised.
+ * `counts` are those of the snapshot, here and below. */
 void fleet_gauges_set(struct metrics *m, const struct snapshot *s,
                       const struct fleet_counts *counts);
 /* The same of what was planned. */

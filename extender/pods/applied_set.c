@@ -6,7 +6,6 @@
 #include "extender/pods/applied_view.h"
 #include "lib/base/lower_bound.h"
 #include "lib/base/refs.h"
-#include "lib/base/slots.h"
 
 static int compare_pod(const struct applied_pod *p, const char *namespace,
                        const char *name)
@@ -223,12 +222,12 @@ struct pod_set *applied_writable(struct applied *p)
 
 static void insert_at(void *array, size_t n, size_t at, const void *element)
 {
-    slots_insert(array, n, sizeof element, at, &element);
+    ordered_insert(array, n, sizeof element, at, &element);
 }
 
 static void remove_at(void *array, size_t n, size_t at)
 {
-    slots_remove(array, n, sizeof(void *), at);
+    ordered_remove(array, n, sizeof(void *), at);
 }
 
 void pod_set_remove(struct pod_set *s, const char *namespace, const char *name)
@@ -238,7 +237,7 @@ void pod_set_remove(struct pod_set *s, const char *namespace, const char *name)
     if (!old || compare_pod(old, namespace, name) != 0)
         return;
     remove_at(s->pods, s->n_pods, at);
-    slots_remove(s->states, s->n_pods, sizeof(*s->states), at);
+    ordered_remove(s->states, s->n_pods, sizeof(*s->states), at);
     remove_at(s->by_uid, s->n_pods, uid_from(s, old->uid));
     s->n_pods--;
     if (is_of_jobs(old)) {
@@ -269,7 +268,7 @@ void pod_set_put(struct pod_set *s, struct applied_pod *p)
     }
     size_t at = pod_set_from(s, p->namespace, p->name, false);
     insert_at(s->pods, s->n_pods, at, p);
-    slots_insert(s->states, s->n_pods, sizeof state, at, &state);
+    ordered_insert(s->states, s->n_pods, sizeof state, at, &state);
     insert_at(s->by_uid, s->n_pods, uid_from(s, p->uid), p);
     s->n_pods++;
     if (is_of_jobs(p))

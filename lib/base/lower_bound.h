@@ -1,8 +1,10 @@
-/* lower_bound - binary search in what is in order. */
+/* lower_bound - binary search in an array that is in order, and elements put
+ * into it or taken out. */
 #ifndef BIGA_LIB_BASE_LOWER_BOUND_H
 #define BIGA_LIB_BASE_LOWER_BOUND_H
 
 #include <stddef.h>
+#include <string.h>
 
 /* The first index `i` of 0 … n - 1 that is not below what is looked for, or n.
  * `is_below` is an expression with `i` in it, true for none after the first for
@@ -42,5 +44,21 @@
         }                                                 \
         low_near_;                                        \
     })
+
+/* One is put in, or taken out; `n` is how many there are before, `size` that of
+ * an element.  Whoever has the array sees to its room, and counts. */
+static inline void ordered_insert(void *array, size_t n, size_t size, size_t at,
+                                  const void *element)
+{
+    char *place = (char *)array + at * size;
+    memmove(place + size, place, (n - at) * size);
+    memcpy(place, element, size);
+}
+
+static inline void ordered_remove(void *array, size_t n, size_t size, size_t at)
+{
+    char *place = (char *)array + at * size;
+    memmove(place, place + size, (n - at - 1) * size);
+}
 
 #endif
