@@ -62,6 +62,15 @@ check "of which nothing is known" 1 "hosts: 0 takes a FILE in SWF" \
     "$biga" replay --hosts 0
 printf '{"arrival_s":0,"duration_s":5,"nodes":2,"ranks_per_node":8}\n' \
     >"$work/t.jsonl"
+check "links are shared" 0 "SHARED LINKS, %" cat "$work/first"
+check "a pair asks more than a host has" 0 "^biga +0 +100\.00" \
+    "$biga" replay --hosts 4 --need cpu=225000 "$work/t.jsonl"
+check "cards are shared" 0 "^biga +1 +0\.00" \
+    "$biga" replay --hosts 1 --pairs card --need card-cores=4 "$work/t.jsonl"
+check "… only when asked for" 0 "^biga +0 +100\.00" \
+    "$biga" replay --hosts 1 --pairs card "$work/t.jsonl"
+check "a wrong need" 1 'need: has "cores=2", may have cpu=THOUSANDTHS' \
+    "$biga" replay --need cores=2
 check "a trace in JSON lines" 0 "t\.jsonl: 1 jobs" \
     "$biga" replay --hosts 4 "$work/t.jsonl"
 
