@@ -79,6 +79,14 @@ static double read_seconds(struct reader *r, const char *name)
     return 0;
 }
 
+/* One rank's part of what a node's `per` ranks have together, rounded up. */
+static int64_t read_part(struct reader *r, const char *name, int64_t max,
+                         int64_t per)
+{
+    int64_t all = reader_opt_int(r, name, 0, max, 0);
+    return r->failed ? 0 : (all + per - 1) / per;
+}
+
 static int read_json_line(const char *line, size_t size, struct trace *t,
                           struct error *err)
 {
@@ -95,8 +103,6 @@ static int read_json_line(const char *line, size_t size, struct trace *t,
         .card_cores = reader_opt_int(&r, "card_cores", 0, TRACE_CORES_MAX, 0),
         .card_memory_mib = reader_opt_int(&r, "card_memory_mib", 0,
                                           TRACE_MEMORY_MAX, 0),
-        .cpu_milli = reader_opt_int(&r, "cpu_milli", 0, TRACE_CPU_MAX, 0),
-        .memory_mib = reader_opt_int(&r, "memory_mib", 0, TRACE_MEMORY_MAX, 0),
     };
     int64_t nodes = reader_opt_int(&r, "nodes", 1, DEMAND_SIZE_MAX, 1);
     int64_t per = reader_opt_int(&r, "ranks_per_node", 1, DEMAND_SIZE_MAX, 1);
@@ -107,6 +113,8 @@ static int read_json_line(const char *line, size_t size, struct trace *t,
                     (long long)nodes, (long long)per, (long long)(nodes * per),
                     DEMAND_SIZE_MAX);
     record.pairs = (double)(nodes * per);
+    record.cpu_milli = read_part(&r, "cpu_milli", TRACE_CPU_MAX, per);
+    record.memory_mib = read_part(&r, "memory_mib", TRACE_MEMORY_MAX, per);
     rc = reader_finish_lenient(&r);
     return rc < 0 ? rc : trace_add(t, &record, err);
 }

@@ -80,7 +80,10 @@ Test(trace, what_a_pair_asks_is_in_the_trace_or_given)
                            "{\"arrival_s\":1,\"duration_s\":1,"
                            "\"cpu_milli\":500,\"card_cores\":2}\n"
                            "{\"arrival_s\":2,\"duration_s\":1,"
-                           "\"memory_mib\":64,\"card_memory_mib\":32}\n",
+                           "\"memory_mib\":64,\"card_memory_mib\":32}\n"
+                           "{\"arrival_s\":3,\"duration_s\":1,\"nodes\":2,"
+                           "\"ranks_per_node\":8,\"cpu_milli\":88000,"
+                           "\"memory_mib\":9,\"card_cores\":1}\n",
                            &t, &err),
                  0, "%s", err.text);
     assert_needs(&t.jobs[0], 0, 0, 0, 0);
@@ -90,6 +93,7 @@ Test(trace, what_a_pair_asks_is_in_the_trace_or_given)
     assert_needs(&t.jobs[0], 0, 7, 3, 5);
     assert_needs(&t.jobs[1], 500, 7, 2, 0);
     assert_needs(&t.jobs[2], 0, 64, 0, 32);
+    assert_needs(&t.jobs[3], 11000, 2, 1, 0); /* of each node's eight */
 }
 
 Test(trace, wrong_needs_are_named)
