@@ -82,7 +82,6 @@ void chooser_init(struct chooser *c, enum replay_policy policy,
     *c = (struct chooser){
         .policy = policy, .fleet = fleet, .want_gpus = want_gpus};
     c->random = hash_mix(seed + 1, UINT64_C(0xe7037ed1a0b428db) + policy);
-    c->plans = plans_create();
     c->candidates = xcalloc(fleet->n, sizeof *c->candidates);
     for (size_t i = 0; i < fleet->n; i++)
         c->candidates[i] = (int32_t)i;
@@ -96,7 +95,6 @@ void chooser_init(struct chooser *c, enum replay_policy policy,
 
 void chooser_fini(struct chooser *c)
 {
-    plans_destroy(c->plans);
     free(c->candidates);
     free(c->fitting);
     left_fini(&c->left);
@@ -175,12 +173,15 @@ static bool place_pod(struct chooser *c, const struct snapshot *s,
     return true;
 }
 
-static bool place_job(struct chooser *c, const struct snapshot *s,
-                      const struct demand *pod, struct spot *ret_spots)
+/* Without the memory of plans, which serves pods of a job that ask one after
+ * the other: here each job asks once, and a plan that is remembered would keep
+ * the snapshot of a decision until the next one, in whose time it would go. */
+static bool place_job(const struct snapshot *s, const struct demand *pod,
+                      struct spot *ret_spots)
 {
     cleanup_with(plan) struct plan *plan = NULL;
     struct plan_refusal refusal;
-    if (job_plan(c->plans, s, pod, NULL, 0, NODE_NONE, &plan, &refusal) < 0)
+    if (job_plan(NULL, s, pod, NULL, 0, NODE_NONE, &plan, &refusal) < 0)
         return false;
     for (uint32_t r = 0; r < plan->size; r++)
         ret_spots[r] = (struct spot){plan->places[r].node,
@@ -424,7 +425,7 @@ bool chooser_place(struct chooser *c, const struct snapshot *s,
     struct demand pod;
     replay_demand(c, job, number, 0, &pod);
     if (c->policy == POLICY_BIGA)
-        return demand_is_planned(&pod) ? place_job(c, s, &pod, ret_spots)
+        return demand_is_planned(&pod) ? place_job(s, &pod, ret_spots)
                                        : place_pod(c, s, &pod, ret_spots);
     left_begin(&c->left, s, &pod);
     if (is_by_leaf(c, job))

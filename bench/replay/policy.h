@@ -52,7 +52,6 @@ struct chooser {
     const struct replay_fleet *fleet;
     bool want_gpus; /* as many as cards */
     uint64_t random;
-    struct plans *plans;
     int32_t *candidates;    /* all nodes */
     int32_t *fitting;       /* those whose hosts have room */
     struct left left;       /* of the others, while a job is placed */
