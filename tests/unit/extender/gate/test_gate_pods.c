@@ -179,6 +179,25 @@ Test(gate_pods, units_have_their_turn)
     expect_turns("ns/a ns/b ns/j/ ns/d ");
 }
 
+/* A unit has its turn until its last pod that waits has a place or goes. */
+Test(gate_pods, who_waits_for_nothing_has_no_turn)
+{
+    PUT("j0", .job = "j", .pair = 0, .size = 2);
+    PUT("j1", .job = "j", .pair = 1, .size = 2);
+    PUT("j0", .job = "j", .pair = 0, .size = 2, .gates = "", .node = "n1",
+        .note = "{}");
+    expect_turns("ns/j/ ");
+    gate_pods_gone(g, "uid-j0");
+    expect_turns("ns/j/ ");
+    PUT("j0", .job = "j", .pair = 0, .size = 2, .gates = "", .node = "n1",
+        .note = "{}");
+    gate_pods_gone(g, "uid-j1");
+    expect_turns("");
+    expect_unit("ns/j/", "j0 ");
+    PUT("j1", .job = "j", .pair = 1, .size = 2);
+    expect_turns("ns/j/ ");
+}
+
 Test(gate_pods, a_pod_is_found)
 {
     PUT("a");
