@@ -1,14 +1,15 @@
 /* Publishes the topologies of N made-up hosts with 8 cards each to an
  * extender, as their advertisers would, over several connections.
  *
- *   bench_publish URL N [CONNECTIONS [GENERATION [PID]]]
+ *   bench_publish URL N [CONNECTIONS [PID [GENERATION]]]
  *
  * URL is that of the publish listener.  In generations after the first each
  * host has another card that its node withdraws.
  *
  * Prints the hosts' names, "node-00000" …, one a line; with the extender's PID
- * what each tenth of them cost it instead, as JSON: its CPU time per slice.
- * The order in which they come has nothing to do with that of their names. */
+ * (not "") what each tenth of them cost it instead, as JSON: its CPU time per
+ * slice.  The order in which they come has nothing to do with that of their
+ * names. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -50,6 +51,27 @@ static void die(const struct error *err)
     exit(1);
 }
 
+static void withdraw_card(void *ctx, struct device *d, struct identity *own)
+{
+    int64_t *left = ctx;
+    (void)own;
+    d->unhealthy = d->kind == DEVICE_CARD && --*left == 0;
+}
+
+static struct topo *host(const char *node, size_t i, int64_t generation)
+{
+    struct topo *topo = benchhost_create(node, i), *changed = NULL;
+    struct error err = {0};
+    int64_t card = 1 + (generation - 1) % BENCHHOST_CARDS;
+    if (generation == 1)
+        return topo;
+    if (topo_change(topo, withdraw_card, &card, topo_runs(topo), &changed,
+                    &err))
+        die(&err);
+    topo_unref(topo);
+    return changed;
+}
+
 /* CPU time of all threads of a process, also of those that have ended. */
 static double cpu_us(const char *pid)
 {
@@ -87,27 +109,6 @@ static void print_costs(const struct shared *s)
                (s->cpu_us[part] - s->cpu_us[part - 1]) / (double)(n ? n : 1));
     }
     printf("]}\n");
-}
-
-static void withdraw_card(void *ctx, struct device *d, struct identity *own)
-{
-    int64_t *left = ctx;
-    (void)own;
-    d->unhealthy = d->kind == DEVICE_CARD && --*left == 0;
-}
-
-static struct topo *host(const char *node, size_t i, int64_t generation)
-{
-    struct topo *topo = benchhost_create(node, i), *changed = NULL;
-    struct error err = {0};
-    int64_t card = 1 + (generation - 1) % BENCHHOST_CARDS;
-    if (generation == 1)
-        return topo;
-    if (topo_change(topo, withdraw_card, &card, topo_runs(topo), &changed,
-                    &err))
-        die(&err);
-    topo_unref(topo);
-    return changed;
 }
 
 static void publish(struct http_client *http, size_t i, int64_t generation,
@@ -156,18 +157,17 @@ int main(int argc, char **argv)
     struct worker workers[CONNECTIONS_MAX];
     if (argc > 3)
         shared.n_workers = strtoul(argv[3], NULL, 10);
-    if (argc > 4)
-        shared.generation = strtoll(argv[4], NULL, 10);
+    if (argc > 5)
+        shared.generation = strtoll(argv[5], NULL, 10);
     if (argc < 3 || shared.generation < 1 || !shared.n_workers ||
         shared.n_workers > CONNECTIONS_MAX) {
-        fputs("usage: bench_publish URL N [CONNECTIONS [GENERATION "
-              "[PID]]]\n",
+        fputs("usage: bench_publish URL N [CONNECTIONS [PID [GENERATION]]]\n",
               stderr);
         return 2;
     }
     shared.url = argv[1];
     shared.n = strtoul(argv[2], NULL, 10);
-    shared.pid = argc > 5 ? argv[5] : NULL;
+    shared.pid = argc > 4 && *argv[4] ? argv[4] : NULL;
     if (shared.pid)
         shared.cpu_us[0] = cpu_us(shared.pid);
     for (size_t i = 0; i < shared.n_workers; i++) {

@@ -12,7 +12,7 @@ measure_hosts() { # HOSTS
     empty=$(rss_kb "$pid")
     for generation in 1 1 2; do
         cpu_us "$pid"; from=$us
-        "$bin/bench_publish" "http://127.0.0.1:$publish" "$1" 16 \
+        "$bin/bench_publish" "http://127.0.0.1:$publish" "$1" 16 "" \
             "$generation" >/dev/null 2>>"$work/peers.log" ||
             die "publishing failed: $(tail -1 "$work/peers.log")"
         cpu_us "$pid"; us_each+=($(((us - from) / $1)))
