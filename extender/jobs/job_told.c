@@ -365,7 +365,7 @@ bool jobs_told_get(const struct jobs_told *t, const struct job_name *job,
                    struct job_told *ret_told)
 {
     const struct pods_asked asked = {job->namespace, job->name, false};
-    struct arena texts = {NULL};
+    struct arena texts = {.blocks = NULL};
     struct gathered g = {.only = job, .texts = &texts};
     size_t ended = ended_from(t, job, false);
     if (!scope_sees(scope_of(t), job->namespace))
