@@ -88,13 +88,15 @@ static void keep(struct scoped *c, struct scope *scope, struct snapshot *seen,
     struct kept *k = entry_locked(c, scope, true), old = *k;
     bool same = !scope || (k->scope && scope_is_same(k->scope, scope));
     *k = (struct kept){.scope = scope ? scope_ref(scope) : NULL,
-                       .seen = seen   ? snapshot_ref(seen)
-                               : same ? steal(&old.seen)
-                                      : NULL,
-                       .order = order  ? alloc_order_ref(order)
-                                : same ? steal(&old.order)
-                                       : NULL,
                        .asked_ms = clock_ms()};
+    if (seen)
+        k->seen = snapshot_ref(seen);
+    else if (same)
+        k->seen = steal(&old.seen);
+    if (order)
+        k->order = alloc_order_ref(order);
+    else if (same)
+        k->order = steal(&old.order);
     pthread_mutex_unlock(&c->lock);
     kept_fini(&old);
 }
