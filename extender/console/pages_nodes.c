@@ -8,7 +8,7 @@
 #include "extender/console/html.h"
 #include "extender/console/past.h"
 #include "extender/serve/query.h"
-#include "extender/state/roster.h"
+#include "extender/roster/roster.h"
 #include "extender/view/views.h"
 #include "lib/base/mem.h"
 

@@ -2,7 +2,7 @@
 #ifndef BIGA_EXTENDER_STATE_SNAPSHOT_PRIVATE_H
 #define BIGA_EXTENDER_STATE_SNAPSHOT_PRIVATE_H
 
-#include "extender/state/roster.h"
+#include "extender/roster/roster.h"
 #include "extender/state/snapshot.h"
 
 _Static_assert((int)NODE_NONE == (int)ROSTER_NONE, "one index for no node");

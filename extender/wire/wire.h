@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "extender/state/roster.h"
+#include "extender/roster/roster.h"
 #include "lib/base/error.h"
 #include "lib/base/jscan.h"
 #include "lib/base/str.h"

@@ -1,8 +1,8 @@
-#include "extender/state/roster.h"
+#include "extender/roster/roster.h"
 
 #include <stdlib.h>
 
-#include "extender/state/roster_private.h"
+#include "extender/roster/roster_private.h"
 #include "lib/base/mem.h"
 #include "lib/base/refs.h"
 

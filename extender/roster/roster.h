@@ -1,7 +1,7 @@
 /* roster - the names of all nodes, sorted, and their hash index; immutable,
  * counted. */
-#ifndef BIGA_EXTENDER_STATE_ROSTER_H
-#define BIGA_EXTENDER_STATE_ROSTER_H
+#ifndef BIGA_EXTENDER_ROSTER_ROSTER_H
+#define BIGA_EXTENDER_ROSTER_ROSTER_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "extender/state/roster_private.h"
+#include "extender/roster/roster_private.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/state/roster.h"
+#include "extender/roster/roster.h"
 #include "lib/base/mem.h"
 #include "lib/base/str.h"
 

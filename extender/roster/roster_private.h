@@ -1,13 +1,13 @@
 /* roster_private - how a roster lies in memory: of roster.c, which makes it and
  * finds one name, and roster_walk.c, which reads many. */
-#ifndef BIGA_EXTENDER_STATE_ROSTER_PRIVATE_H
-#define BIGA_EXTENDER_STATE_ROSTER_PRIVATE_H
+#ifndef BIGA_EXTENDER_ROSTER_ROSTER_PRIVATE_H
+#define BIGA_EXTENDER_ROSTER_ROSTER_PRIVATE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "extender/state/roster.h"
+#include "extender/roster/roster.h"
 #include "lib/base/hash.h"
 
 /* A slot carries half of the hash, so that a name is compared when it is all
