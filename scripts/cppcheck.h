@@ -2,7 +2,7 @@
 #ifndef BIGA_CPPCHECK_H
 #define BIGA_CPPCHECK_H
 
-#define cJSON_ArrayForEach(element, array) \
+#define cJSON_ArrayForEach(element, array)                \
     for (element = (array) ? (array)->child : 0; element; \
          element = element->next)
 

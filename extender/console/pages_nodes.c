@@ -7,8 +7,8 @@
 #include "extender/console/console_map.h"
 #include "extender/console/html.h"
 #include "extender/console/past.h"
-#include "extender/serve/query.h"
 #include "extender/roster/roster.h"
+#include "extender/serve/query.h"
 #include "extender/view/views.h"
 #include "lib/base/mem.h"
 

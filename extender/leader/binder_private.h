@@ -34,8 +34,8 @@ struct binder {
     pthread_cond_t wake;
     /* waiting, by due_ms, then as they came: new ones are due last */
     struct binding *first, *last;
-    struct strmap busy;    /* struct busy, by uid */
-    size_t n_busy;         /* bindings */
+    struct strmap busy; /* struct busy, by uid */
+    size_t n_busy;      /* bindings */
 };
 
 /* What to do after a step. */
