@@ -545,8 +545,7 @@ struct plan *job_plan_earlier(struct plans *memory,
 {
     size_t n_members;
     struct demand asked;
-    cleanup_free const struct allocation **members =
-        job_together(snapshot->allocations, pod, &n_members);
+    free(job_together(snapshot->allocations, pod, &n_members));
     if (!memory || n_members > 0 || job_coming_count(snapshot, pod) > 0)
         return NULL;
     cleanup_free uint64_t *bits = candidate_bits(snapshot, candidates, n);
