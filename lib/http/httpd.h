@@ -67,8 +67,9 @@ struct httpd_config {
     size_t n_routes;
     void *ctx;                /* given to every handler */
     unsigned threads;         /* 1… */
-    unsigned connections_max; /* default 1024; one more closes the connection
-                               * that was idle longest */
+    unsigned connections_max; /* default 1024; one more closes a connection
+                               * whose client has gone, else the one that was
+                               * idle longest */
     unsigned
         request_ms;    /* for a request to arrive, from its first byte: 10000 */
     unsigned reply_ms; /* for the client to take a reply: 30000 */

@@ -39,6 +39,12 @@ bool conn_hung_up(int fd)
     return poll(&p, 1, 0) > 0;
 }
 
+/* Its peer sends no more, and all it sent was read. */
+static bool conn_is_over(int fd)
+{
+    return conn_hung_up(fd) && !conn_has_unread(fd);
+}
+
 static void conn_cut_locked(struct conns *c, struct conn *conn)
 {
     conn->cut = true;
@@ -158,20 +164,26 @@ static void eldest_see(struct eldest *e, struct conn *conn, int64_t since)
     e->since = since;
 }
 
-/* The oldest that has not shown a good certificate, if it has to: a crowd
- * without any must not push out who is known.  Or else a handshake that had
- * its chance, the longest idle connection, or the longest arriving request
- * that had its chance; NULL when all are at work. */
+/* The oldest whose client has gone: libmicrohttpd does not see the end of a
+ * stream that comes with the last bytes before it.  Or else one that has not
+ * shown a good certificate, if it has to: a crowd without any must not push out
+ * who is known.  Or else a handshake that had its chance, the longest idle
+ * connection, or the longest arriving request that had its chance; NULL when
+ * all are at work. */
 static struct conn *conn_to_spare_locked(struct conns *c, int64_t now)
 {
-    struct eldest doubtful = {NULL, INT64_MAX}, idle = doubtful;
+    struct eldest gone = {NULL, INT64_MAX}, doubtful = gone, idle = gone;
     struct eldest shaking = {NULL, now - SPARED_ARRIVING_MS}, slow = shaking;
     for (struct conn *x = c->first; x; x = x->next) {
         int state = atomic_load(&x->state);
         int64_t since = atomic_load(&x->since_ms);
         if (x->cut || state > CONN_ARRIVING)
             continue;
-        if (atomic_load(&x->doubtful))
+        /* what was just read may be a whole request, to be answered */
+        if ((state != CONN_ARRIVING || since < now - SPARED_ARRIVING_MS) &&
+            conn_is_over(x->fd))
+            eldest_see(&gone, x, since);
+        else if (atomic_load(&x->doubtful))
             eldest_see(&doubtful, x, since);
         else if (state == CONN_SHAKING)
             eldest_see(&shaking, x, since);
@@ -180,10 +192,11 @@ static struct conn *conn_to_spare_locked(struct conns *c, int64_t now)
         else if (!conn_has_unread(x->fd))
             eldest_see(&idle, x, since);
     }
-    return doubtful.conn  ? doubtful.conn
-           : shaking.conn ? shaking.conn
-           : idle.conn    ? idle.conn
-                          : slow.conn;
+    return gone.conn       ? gone.conn
+           : doubtful.conn ? doubtful.conn
+           : shaking.conn  ? shaking.conn
+           : idle.conn     ? idle.conn
+                           : slow.conn;
 }
 
 static void conns_insert(struct conns *c, struct conn *conn)
