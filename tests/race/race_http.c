@@ -118,8 +118,9 @@ static void schedule(struct client *c)
 static void look(struct client *c)
 {
     static const char *const targets[] = {
-        "/v1/nodes", "/v1/cards", "/v1/topology?limit=3", "/v1/allocations",
-        "/metrics",  "/",         "/v1/why?pod=ns/p1",    "/v1/nodes/n1"};
+        "/v1/nodes", "/v1/cards",   "/v1/topology?limit=3", "/v1/allocations",
+        "/metrics",  "/",           "/v1/why?pod=ns/p1",    "/v1/nodes/n1",
+        "/v1/jobs",  "/v1/pending", "/v1/why?job=ns/j5",    "/v1/jobs/ns/j5"};
     call(c, "GET", targets[c->round % ARRAY_LEN(targets)], "", 404);
 }
 
@@ -160,6 +161,8 @@ int main(int argc, char **argv)
     struct client clients[] = {
         {.listener = SERVER_PUBLISH, .step = publish},
         {.listener = SERVER_PUBLISH, .step = publish},
+        {.listener = SERVER_SCHEDULER, .step = schedule},
+        {.listener = SERVER_SCHEDULER, .step = schedule},
         {.listener = SERVER_SCHEDULER, .step = schedule},
         {.listener = SERVER_SCHEDULER, .step = schedule},
         {.listener = SERVER_READ, .step = look},
