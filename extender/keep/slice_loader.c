@@ -67,8 +67,8 @@ static void *loader_thread(void *ctx)
     struct slice_loader *l = ctx;
     thread_name("slice loader", NULL);
     hold_lock(&l->lock);
-    while (decode_one_locked(l) || !l->ending)
-        if (!l->ending)
+    while (!l->ending)
+        if (!decode_one_locked(l))
             (void)pthread_cond_wait(&l->work, &l->lock); /* never fails */
     return NULL;
 }
