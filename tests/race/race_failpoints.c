@@ -240,16 +240,28 @@ static bool is_state(const struct state *s, const struct allocation *a)
            strcmp(a->node, nodes[s->node]) == 0;
 }
 
+static struct state state_after(const struct record *r)
+{
+    return (struct state){r->kind == 'b', r->uid, r->node, 0};
+}
+
 /* Is what is there what was acknowledged, or what one of the open operations
  * would have made of it?  The pod's state becomes what is there. */
 static bool explain(struct pod *p, const struct allocation *a)
 {
     size_t i = 0;
+    bool left = false; /* for another state, since it was like this */
     while (!is_state(&p->known, a)) {
         if (i == p->n_open)
             return false;
-        const struct record *r = &p->open[i++];
-        p->known = (struct state){r->kind == 'b', r->uid, r->node, 0};
+        p->known = state_after(&p->open[i++]);
+    }
+    for (; i < p->n_open; i++) {
+        const struct state next = state_after(&p->open[i]);
+        bool same = is_state(&next, a);
+        if (same && left)
+            p->known.answer = 0; /* it may be bound anew, and like before */
+        left |= !same;
     }
     p->n_open = 0;
     return true;
