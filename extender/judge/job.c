@@ -45,6 +45,13 @@ const struct allocation **job_together(const struct alloc_index *x,
     return list;
 }
 
+bool job_has_any(const struct alloc_index *x, const struct demand *demand)
+{
+    size_t n;
+    free(job_together(x, demand, &n));
+    return n > 0;
+}
+
 /* --- who has a place ---------------------------------------------------- */
 
 /* Which held places count as there. */
@@ -543,10 +550,9 @@ struct plan *job_plan_earlier(struct plans *memory,
                               const int32_t *candidates, size_t n,
                               struct snapshot **ret_snapshot)
 {
-    size_t n_members;
     struct demand asked;
-    free(job_together(snapshot->allocations, pod, &n_members));
-    if (!memory || n_members > 0 || job_coming_count(snapshot, pod) > 0)
+    if (!memory || job_has_any(snapshot->allocations, pod) ||
+        job_coming_count(snapshot, pod) > 0)
         return NULL;
     cleanup_free uint64_t *bits = candidate_bits(snapshot, candidates, n);
     struct attempt t = {memory, snapshot, pod, bits, NODE_NONE, true};

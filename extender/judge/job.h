@@ -121,5 +121,7 @@ void job_lease_key(const struct demand *demand,
 const struct allocation **job_together(const struct alloc_index *x,
                                        const struct demand *demand,
                                        size_t *ret_n);
+/* Has the job, or the pair of a pod without one, any? */
+bool job_has_any(const struct alloc_index *x, const struct demand *demand);
 
 #endif

@@ -315,12 +315,8 @@ static bool exceeds_quota_anew(struct batch *b, const struct demand *pod,
 static bool goes_in_pieces(struct batch *b, const struct schedule *s,
                            const struct places *p)
 {
-    size_t n;
-    if (p->plan->size <= b->w->config.piece || s->former)
-        return false;
-    cleanup_free const struct allocation **members =
-        job_together(s->snapshot->allocations, s->demand, &n);
-    return n == 0;
+    return p->plan->size > b->w->config.piece && !s->former &&
+           !job_has_any(s->snapshot->allocations, s->demand);
 }
 
 int refuse_quota(struct writer_op *op)
