@@ -29,6 +29,7 @@
 #include "extender/serve/routes_read.h"
 #include "lib/base/mem.h"
 #include "lib/http/httpd_private.h"
+#include "model/topo/topo_hardware.h"
 #include "tests/lib/sim/benchhost.h"
 #include "tests/lib/sim/simfleet.h"
 #include "tests/lib/sim/simstate.h"
@@ -130,11 +131,13 @@ static void place(struct draft *d, const struct bench *b, size_t i)
     draft_allocate(d, a);
 }
 
-static void put_host(struct draft *d, size_t i)
+/* Nodes of the same hardware share it, as those that publish theirs do. */
+static void put_host(struct draft *d, struct hardware_table *hardware, size_t i)
 {
     char name[32];
     (void)snprintf(name, sizeof name, "host%06zu", i);
     cleanup_with(topo) struct topo *topo = benchhost_create(name, i);
+    hardware_table_share(hardware, topo);
     simfleet_put(d, topo);
     if (i % STALE_EVERY == STALE_EVERY - 1)
         draft_set_status(d, name, NODE_STALE);
@@ -145,10 +148,12 @@ static struct snapshot *make_fleet(const struct bench *b)
     cleanup_with(snapshot) struct snapshot *empty = snapshot_create_empty();
     struct draft *d = draft_create(empty);
     struct fabric *fabric = make_fabric(b->n_hosts);
+    struct hardware_table *hardware = hardware_table_create();
     for (size_t i = 0; i < b->n_hosts; i++)
-        put_host(d, i);
+        put_host(d, hardware, i);
     draft_set_fabric(d, fabric);
     fabric_unref(fabric);
+    hardware_table_destroy(hardware);
     cleanup_with(snapshot) struct snapshot *idle = draft_commit(d);
     d = draft_create(idle);
     for (size_t i = 0; i < b->n_pairs; i++)
@@ -347,7 +352,8 @@ static int64_t write_ready(const struct str *reply)
            from.tv_nsec;
 }
 
-/* --- rows ------------------------------------------------------------------- */
+/* --- rows -------------------------------------------------------------------
+ */
 
 static int compare_ns(const void *a, const void *b)
 {
