@@ -5,11 +5,13 @@
 #include "extender/console/console_map.h"
 #include "extender/console/console_then.h"
 #include "extender/console/html.h"
+#include "extender/roster/roster.h"
 #include "extender/serve/query.h"
 #include "extender/view/known_jobs.h"
 #include "extender/view/pending_pods.h"
 #include "extender/view/views.h"
 #include "lib/base/mem.h"
+#include "lib/base/text.h"
 
 enum { ILL_MAX = 8, FOUND_MAX = 50 };
 
@@ -108,15 +110,25 @@ void page_fleet(struct httpd_request *rq, void *ctx)
 
 /* --- search --------------------------------------------------------------- */
 
+enum { CARD_SETS = 64 }; /* hardware that is remembered at a time */
+#define PCI_CHARS "0123456789abcdef:."
+
 struct search {
-    const char *text;
+    const char *text; /* in lower case */
+    size_t size;
+    bool may_be_pci; /* it has nothing that no PCI address has */
+    const struct snapshot *snapshot;
     struct str *out;
     size_t n;
+    struct card_set {
+        const struct device *first; /* NULL: nothing is remembered */
+        unsigned found; /* bits of those that have it but in their serials */
+    } sets[CARD_SETS];
 };
 
-static bool has(const char *text, const char *part)
+static bool has(const struct search *x, const char *text)
 {
-    return strcasestr(text, part) != NULL;
+    return text_has(text, strlen(text), x->text, x->size);
 }
 
 static bool found(struct search *x, const char *kind)
@@ -128,35 +140,55 @@ static bool found(struct search *x, const char *kind)
     return true;
 }
 
-static void search_fabric(struct search *x, const struct snapshot *s)
+static void search_fabric(struct search *x)
 {
-    size_t n = s->fabric ? fabric_n_domains(s->fabric) : 0;
+    const struct fabric *fabric = x->snapshot->fabric;
+    size_t n = fabric ? fabric_n_domains(fabric) : 0;
     for (size_t i = 0; i < n; i++) {
-        const struct fabric_domain *d = fabric_domain(s->fabric, (int32_t)i);
-        if (d->tier != 0 || !has(d->name, x->text) || !found(x, "leaf"))
+        const struct fabric_domain *d = fabric_domain(fabric, (int32_t)i);
+        if (d->tier != 0 || !has(x, d->name) || !found(x, "leaf"))
             continue;
         html_add_link(x->out, "leaves", d->name, NULL, d->name);
         str_add(x->out, "</li>\n");
     }
 }
 
-static bool is_device(const struct topo *topo, const struct device *d,
-                      const char *text)
+static bool is_device(const struct search *x, const struct device *d)
 {
     char pci[PCI_ADDR_TEXT_MAX] = "";
-    if (d->has_pci)
+    if (d->has_pci && x->may_be_pci)
         pci_addr_format(&d->pci, pci);
-    return has(d->id, text) || has(pci, text) ||
-           has(topo_identity(topo, d).serial, text) || has(d->interface, text);
+    return has(x, d->id) || has(x, pci) || has(x, d->interface);
 }
+
+/* Those are the same device for device on all nodes of one hardware. */
+static unsigned find_on_hardware(struct search *x, const struct topo *topo,
+                                 size_t first, size_t n)
+{
+    const struct device *device = topo_device(topo, first);
+    struct card_set *set =
+        &x->sets[(uintptr_t)device / sizeof *device % CARD_SETS];
+    if (set->first == device)
+        return set->found;
+    *set = (struct card_set){.first = device};
+    for (size_t i = 0; i < n; i++)
+        if (is_device(x, topo_device(topo, first + i)))
+            set->found |= 1u << i;
+    return set->found;
+}
+
+_Static_assert(TOPO_CARDS_MAX <= 32, "cards are bits");
 
 static void search_cards(struct search *x, const struct node *node)
 {
     size_t first, n = view_count(node, DEVICE_CARD, &first);
+    unsigned cards = n ? find_on_hardware(x, node->topo, first, n) : 0;
     for (size_t i = 0; i < n; i++) {
         const struct device *d = topo_device(node->topo, first + i);
-        if (!is_device(node->topo, d, x->text) || !found(x, "card"))
+        if (!(cards >> i & 1) && !has(x, topo_identity(node->topo, d).serial))
             continue;
+        if (!found(x, "card"))
+            return;
         char pci[PCI_ADDR_TEXT_MAX];
         if (d->has_pci)
             pci_addr_format(&d->pci, pci);
@@ -166,17 +198,41 @@ static void search_cards(struct search *x, const struct node *node)
     }
 }
 
-static void search_nodes(struct search *x, const struct snapshot *s)
+static void search_node(void *ctx, size_t index, const char *name, size_t size)
 {
+    struct search *x = ctx;
+    if (x->n == FOUND_MAX || !text_has(name, size, x->text, x->size) ||
+        !found(x, "node"))
+        return;
+    const struct node *node = snapshot_node(x->snapshot, index);
+    html_add_link(x->out, "nodes", node->name, NULL, node->name);
+    html_addf(x->out, " %s</li>\n", node_status_name(node->status));
+}
+
+/* Nodes lie anywhere in memory, and so do the texts of their cards: begin to
+ * fetch what is looked at soon. */
+static void fetch_cards(const struct snapshot *s, size_t index)
+{
+    enum { NODE_AHEAD = 24, TOPO_AHEAD = 16, TEXTS_AHEAD = 8 };
+    if (index + NODE_AHEAD >= s->n_nodes)
+        return;
+    __builtin_prefetch(&snapshot_node(s, index + NODE_AHEAD)->topo);
+    __builtin_prefetch(snapshot_node(s, index + TOPO_AHEAD)->topo);
+    const struct topo *topo = snapshot_node(s, index + TEXTS_AHEAD)->topo;
+    size_t first;
+    if (topo && topo_count(topo, DEVICE_CARD, &first))
+        __builtin_prefetch(
+            topo_identity(topo, topo_device(topo, first)).serial);
+}
+
+static void search_nodes(struct search *x)
+{
+    const struct snapshot *s = x->snapshot;
+    roster_each(s->roster, search_node, x);
     for (size_t i = 0; i < s->n_nodes && x->n < FOUND_MAX; i++) {
-        const struct node *node = snapshot_node(s, i);
-        if (has(node->name, x->text) && found(x, "node")) {
-            html_add_link(x->out, "nodes", node->name, NULL, node->name);
-            html_addf(x->out, " %s</li>\n", node_status_name(node->status));
-        }
-    }
-    for (size_t i = 0; i < s->n_nodes && x->n < FOUND_MAX; i++)
+        fetch_cards(s, i);
         search_cards(x, snapshot_node(s, i));
+    }
 }
 
 /* Also those that wait, or have ended. */
@@ -186,7 +242,7 @@ static void search_jobs(struct search *x, const struct console_reply *r)
     known_jobs_init(&k, &r->app->source, snapshot_ref(r->snapshot),
                     visible_order(r->app, r->snapshot), NULL, NULL);
     while (x->n < FOUND_MAX && known_jobs_next(&k)) {
-        if (!has(k.name.name, x->text) || !found(x, "job"))
+        if (!has(x, k.name.name) || !found(x, "job"))
             continue;
         html_add_link(x->out, "jobs", k.name.namespace, k.name.name,
                       k.name.name);
@@ -201,7 +257,7 @@ static void search_pending(struct search *x, const struct console_reply *r)
     pending_pods_read(&g, &r->app->source, r->snapshot, NULL);
     for (size_t i = 0; i < g.n && x->n < FOUND_MAX; i++) {
         const struct pending_pod *p = &g.list[i];
-        if (!has(p->name, x->text) || !found(x, "pod"))
+        if (!has(x, p->name) || !found(x, "pod"))
             continue;
         html_add_link(x->out, "pods", p->namespace, p->name, p->name);
         html_addf(x->out, " in %s, pending</li>\n", p->namespace);
@@ -215,12 +271,30 @@ static void search_pods(struct search *x, const struct console_reply *r)
         visible_order(r->app, r->snapshot);
     for (size_t i = 0; i < all->n_pods && x->n < FOUND_MAX; i++) {
         const struct demand *d = &all->pods[i]->demand;
-        if (has(d->name, x->text) && found(x, "pod")) {
+        if (has(x, d->name) && found(x, "pod")) {
             html_add_link(x->out, "pods", d->namespace, d->name, d->name);
             html_addf(x->out, " in %s, on %s</li>\n", d->namespace,
                       all->pods[i]->node);
         }
     }
+}
+
+static void search_all(const struct console_reply *r, struct search *x)
+{
+    struct str *out = x->out;
+    html_addf(out,
+              "<p>Leaves, nodes, cards, jobs and pods with "
+              "“%s”:</p>\n<ul class=\"found\">\n",
+              r->page.query);
+    search_fabric(x);
+    search_nodes(x);
+    search_jobs(x, r);
+    search_pods(x, r);
+    search_pending(x, r);
+    html_addf(out, "</ul><p>%s</p>\n",
+              x->n == 0           ? "Nothing."
+              : x->n == FOUND_MAX ? "These are the first; say more of the name."
+                                  : "");
 }
 
 void page_search(struct httpd_request *rq, void *ctx)
@@ -234,21 +308,14 @@ void page_search(struct httpd_request *rq, void *ctx)
     r.page.query = text;
     str_add(&r.out, "<h1>Search</h1>\n");
     if (text && *text) {
-        struct search x = {.text = text, .out = &r.out};
-        html_addf(&r.out,
-                  "<p>Leaves, nodes, cards, jobs and pods with "
-                  "“%s”:</p>\n<ul class=\"found\">\n",
-                  text);
-        search_fabric(&x, r.snapshot);
-        search_nodes(&x, r.snapshot);
-        search_jobs(&x, &r);
-        search_pods(&x, &r);
-        search_pending(&x, &r);
-        html_addf(&r.out, "</ul><p>%s</p>\n",
-                  x.n == 0           ? "Nothing."
-                  : x.n == FOUND_MAX ? "These are the first; say more of the "
-                                       "name."
-                                     : "");
+        cleanup_free char *lower = xstrdup(text);
+        text_lower(lower);
+        struct search x = {.text = lower,
+                           .size = strlen(lower),
+                           .may_be_pci = !lower[strspn(lower, PCI_CHARS)],
+                           .snapshot = r.snapshot,
+                           .out = &r.out};
+        search_all(&r, &x);
     } else {
         str_add(&r.out, "<p>Say a part of the name of a leaf, node, card (its "
                         "PCI address, serial number, interface), job or pod."

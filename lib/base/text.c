@@ -199,6 +199,29 @@ int text_order(const char *a, const char *b)
     return strcmp(a, b);
 }
 
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+void text_lower(char *text)
+{
+    for (; *text; text++)
+        *text = lower(*text);
+}
+
+bool text_has(const char *text, size_t size, const char *part, size_t n)
+{
+    for (size_t i = 0; i + n <= size; i++) {
+        size_t k = 0;
+        while (k < n && lower(text[i + k]) == part[k])
+            k++;
+        if (k == n)
+            return true;
+    }
+    return false;
+}
+
 void shell_add_word(struct str *out, const char *word)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -3,6 +3,7 @@
 #ifndef BIGA_LIB_BASE_TEXT_H
 #define BIGA_LIB_BASE_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/base/str.h"
@@ -39,6 +40,11 @@ void text_escape_short(const char *text, size_t max, struct str *out);
  * leaf6 comes before leaf10.  Texts that differ in zeros before numbers alone
  * are in the order of their bytes: only equal texts are equal. */
 int text_order(const char *a, const char *b);
+
+/* Is `part`, of `n` bytes in lower case, in it, whatever the case of its
+ * letters?  Of ASCII alone, as are those that are made lower. */
+void text_lower(char *text); /* in place */
+bool text_has(const char *text, size_t size, const char *part, size_t n);
 
 /* Append a word of a command, in quotes when a shell would see more in it. */
 void shell_add_word(struct str *out, const char *word);

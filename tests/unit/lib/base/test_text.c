@@ -270,3 +270,24 @@ Test(text, words_of_a_command_stay_words)
         cr_expect_str_eq(str_text(&out), cases[i][1]);
     }
 }
+
+Test(text, is_searched_whatever_its_case)
+{
+    static const struct {
+        const char *text, *part;
+        bool has;
+    } cases[] = {
+        {"leaf0012", "f001", true}, {"Leaf0012", "leaf", true},
+        {"aab", "ab", true},        {"0000:C1:00.0", ":c1:", true},
+        {"abc", "abc", true},       {"abc", "abcd", false},
+        {"abc", "", true},          {"", "", true},
+        {"", "a", false},           {"abc", "ac", false},
+        {"a[", "a{", false},        {"a@", "a`", false},
+        {"aac", "ab", false},       {"\303\204", "\303\244", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        cr_expect_eq(text_has(cases[i].text, strlen(cases[i].text),
+                              cases[i].part, strlen(cases[i].part)),
+                     cases[i].has, "%s in %s", cases[i].part, cases[i].text);
+    cr_expect_not(text_has("abcd", 3, "cd", 2), "what is behind is no part");
+}
