@@ -185,7 +185,7 @@ static void search_cards(struct search *x, const struct node *node)
     unsigned cards = n ? find_on_hardware(x, node->topo, first, n) : 0;
     for (size_t i = 0; i < n; i++) {
         const struct device *d = topo_device(node->topo, first + i);
-        if (!(cards >> i & 1) && !has(x, topo_identity(node->topo, d).serial))
+        if (!(cards >> i & 1) && !has(x, topo_serial(node->topo, d)))
             continue;
         if (!found(x, "card"))
             return;
@@ -221,8 +221,7 @@ static void fetch_cards(const struct snapshot *s, size_t index)
     const struct topo *topo = snapshot_node(s, index + TEXTS_AHEAD)->topo;
     size_t first;
     if (topo && topo_count(topo, DEVICE_CARD, &first))
-        __builtin_prefetch(
-            topo_identity(topo, topo_device(topo, first)).serial);
+        __builtin_prefetch(topo_serial(topo, topo_device(topo, first)));
 }
 
 static void search_nodes(struct search *x)

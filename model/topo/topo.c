@@ -116,12 +116,15 @@ static const char *next_text(const char *text)
     return text + strlen(text) + 1;
 }
 
+const char *topo_serial(const struct topo *topo, const struct device *device)
+{
+    return topo->texts + topo->own[device - topo->hardware->devices];
+}
+
 struct identity topo_identity(const struct topo *topo,
                               const struct device *device)
 {
-    struct identity own;
-    size_t i = (size_t)(device - topo->hardware->devices);
-    own.serial = topo->texts + topo->own[i];
+    struct identity own = {.serial = topo_serial(topo, device)};
     own.guid = next_text(own.serial);
     own.fabric_port = next_text(own.guid);
     own.endpoint = next_text(own.fabric_port);

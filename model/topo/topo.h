@@ -127,6 +127,8 @@ const struct device *topo_device(const struct topo *topo, size_t index);
 /* Of a device that topo_device() or topo_find() gave of this topo. */
 struct identity topo_identity(const struct topo *topo,
                               const struct device *device);
+/* Only its serial, which is faster. */
+const char *topo_serial(const struct topo *topo, const struct device *device);
 /* NULL when there is none. */
 const struct device *topo_find(const struct topo *topo, const char *id);
 /* Devices of one kind: how many, and the index of the first (they are
