@@ -117,23 +117,33 @@ static const char *domain_name(const struct fabric *f, int32_t i)
     return i == FABRIC_NONE ? "" : fabric_domain(f, i)->name;
 }
 
-static int32_t spine_of(const struct snapshot *s, size_t node)
+static int32_t spine_above(const struct snapshot *s, int32_t leaf)
 {
-    int32_t leaf = snapshot_leaf(s, node);
     return leaf == FABRIC_NONE ? FABRIC_NONE
                                : fabric_domain(s->fabric, leaf)->parent;
+}
+
+static int32_t spine_of(const struct snapshot *s, size_t node)
+{
+    return spine_above(s, snapshot_leaf(s, node));
+}
+
+static struct place place_of(const struct snapshot *s, int32_t leaf)
+{
+    int32_t spine = spine_above(s, leaf);
+    return (struct place){.spine = spine,
+                          .leaf = leaf,
+                          .spine_name = domain_name(s->fabric, spine),
+                          .leaf_name = domain_name(s->fabric, leaf),
+                          .name = ""};
 }
 
 static void place_find(const struct snapshot *s, size_t node,
                        struct place *ret_place)
 {
-    int32_t leaf = snapshot_leaf(s, node), spine = spine_of(s, node);
-    *ret_place = (struct place){.spine = spine,
-                                .leaf = leaf,
-                                .node = (int32_t)node,
-                                .spine_name = domain_name(s->fabric, spine),
-                                .leaf_name = domain_name(s->fabric, leaf),
-                                .name = snapshot_node(s, node)->name};
+    *ret_place = place_of(s, snapshot_leaf(s, node));
+    ret_place->node = (int32_t)node;
+    ret_place->name = snapshot_node(s, node)->name;
 }
 
 /* --- drawing -------------------------------------------------------------- */
@@ -141,9 +151,12 @@ static void place_find(const struct snapshot *s, size_t node,
 struct drawing {
     const struct console_map *map;
     struct str *out;
-    struct place *places;
+    struct place *places; /* nodes; without cells, leaves that have any */
     size_t n;
-    struct console_health *healths; /* of places */
+    struct console_health *healths;  /* of places, for cells */
+    const struct fleet_leaf *leaves; /* without cells: by their domains; one
+                                      * more: of nodes on none */
+    size_t n_leaves;
     int32_t *ranks;  /* by node: the first pair of the job there, -1 none */
     uint32_t *pairs; /* by node: how many */
     bool cells;
@@ -187,10 +200,23 @@ struct sum {
     size_t nodes, cards, idle, ill, unaligned, pairs;
 };
 
+/* Without cells. */
+static const struct fleet_leaf *leaf_at(const struct drawing *d, int32_t leaf)
+{
+    return &d->leaves[leaf == FABRIC_NONE ? d->n_leaves : (size_t)leaf];
+}
+
 static struct sum sum_of(const struct drawing *d, size_t from, size_t end)
 {
-    struct sum sum = {.nodes = end - from};
-    for (size_t i = from; i < end; i++) {
+    struct sum sum = {.nodes = d->cells ? end - from : 0};
+    for (size_t i = from; i < end && !d->cells; i++) {
+        const struct fleet_leaf *leaf = leaf_at(d, d->places[i].leaf);
+        sum.nodes += (size_t)leaf->nodes;
+        sum.cards += (size_t)leaf->cards;
+        sum.idle += (size_t)leaf->idle;
+        sum.ill += (size_t)leaf->ill;
+    }
+    for (size_t i = from; i < end && d->cells; i++) {
         const struct console_health *h = &d->healths[i];
         sum.cards += h->cards;
         sum.idle += h->idle;
@@ -286,45 +312,85 @@ static void find_places(struct drawing *d)
         if (wanted[spine_of(s, i) + 1])
             place_find(s, i, &d->places[d->n++]);
     free(wanted);
-    if (d->n)
-        qsort(d->places, d->n, sizeof *d->places, place_order);
 }
 
-static void take_health(const struct drawing *d, size_t i)
+static void find_leaves(struct drawing *d)
 {
-    const struct console_map *map = d->map;
-    size_t node = (size_t)d->places[i].node;
+    for (size_t i = 0; i <= d->n_leaves; i++)
+        if (d->leaves[i].nodes)
+            d->places[d->n++] = place_of(
+                d->map->snapshot, i < d->n_leaves ? (int32_t)i : FABRIC_NONE);
+}
+
+static struct console_health health_of(const struct console_map *map,
+                                       size_t node)
+{
+    struct console_health h;
     if (map->healths)
-        d->healths[i] = map->healths[node];
-    else
-        console_health_judge(map->snapshot, map->achieved,
-                             snapshot_node(map->snapshot, node),
-                             &d->healths[i]);
+        return map->healths[node];
+    console_health_judge(map->snapshot, map->achieved,
+                         snapshot_node(map->snapshot, node), &h);
+    return h;
+}
+
+/* In the caller's array. */
+static struct fleet_leaf *count_leaves(const struct console_map *map, size_t n)
+{
+    struct fleet_leaf *leaves = xcalloc(n + 1, sizeof *leaves);
+    for (size_t i = 0; i < map->snapshot->n_nodes; i++) {
+        const struct console_health h = health_of(map, i);
+        int32_t at = snapshot_leaf(map->snapshot, i);
+        struct fleet_leaf *leaf = &leaves[at == FABRIC_NONE ? n : (size_t)at];
+        leaf->nodes++;
+        leaf->ill += h.ill;
+        leaf->cards += h.cards;
+        leaf->idle += h.idle;
+    }
+    return leaves;
+}
+
+static void draw(const struct drawing *d)
+{
+    str_add(d->out, "<div class=\"map\">\n");
+    for (size_t i = 0, next; i < d->n; i = next) {
+        for (next = i + 1; next < d->n; next++)
+            if (d->places[next].spine != d->places[i].spine)
+                break;
+        draw_spine(d, i, next);
+    }
+    str_add(d->out, "</div>\n");
 }
 
 void console_map_write(const struct console_map *map, struct str *out)
 {
     const struct snapshot *s = map->snapshot;
     struct drawing d = {.map = map, .out = out};
+    struct fleet_leaf *counted = NULL;
+    size_t most = s->n_nodes;
+    d.n_leaves = s->fabric ? fabric_n_domains(s->fabric) : 0;
     d.cells = s->n_nodes <= CONSOLE_CELLS_MAX || map->job;
-    d.places = xcalloc(s->n_nodes + 1, sizeof *d.places);
-    find_pairs(&d);
-    find_places(&d);
-    d.healths = xcalloc(d.n + 1, sizeof *d.healths);
-    for (size_t i = 0; i < d.n; i++)
-        take_health(&d, i);
-    str_add(out, "<div class=\"map\">\n");
-    for (size_t i = 0, next; i < d.n; i = next) {
-        for (next = i + 1; next < d.n; next++)
-            if (d.places[next].spine != d.places[i].spine)
-                break;
-        draw_spine(&d, i, next);
+    if (!d.cells) {
+        counted = map->leaves ? NULL : count_leaves(map, d.n_leaves);
+        d.leaves = counted ? counted : map->leaves;
+        most = d.n_leaves;
     }
-    str_add(out, "</div>\n");
+    d.places = xcalloc(most + 1, sizeof *d.places);
+    find_pairs(&d);
+    if (d.cells)
+        find_places(&d);
+    else
+        find_leaves(&d);
+    if (d.n)
+        qsort(d.places, d.n, sizeof *d.places, place_order);
+    d.healths = xcalloc(d.n + 1, sizeof *d.healths);
+    for (size_t i = 0; i < d.n && d.cells; i++)
+        d.healths[i] = health_of(map, (size_t)d.places[i].node);
+    draw(&d);
     free(d.places);
     free(d.healths);
     free(d.ranks);
     free(d.pairs);
+    free(counted);
 }
 
 void console_map_write_legend(struct str *out)

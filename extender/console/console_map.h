@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "extender/achieved/achieved_book.h"
+#include "extender/gauge/fleet_tally.h"
 #include "extender/state/snapshot.h"
 #include "extender/view/job_view.h"
 #include "lib/base/str.h"
@@ -39,6 +40,9 @@ struct console_map {
                                  * NULL: all */
     const struct console_health *healths; /* as they were, by node of the
                                            * snapshot; NULL: as they are */
+    const struct fleet_leaf *leaves; /* without cells these are drawn, of the
+                                      * snapshot's fleet_counts; NULL: they are
+                                      * counted */
 };
 void console_map_write(const struct console_map *map, struct str *out);
 /* What the colours mean. */

@@ -17,33 +17,12 @@ enum { ILL_MAX = 8, FOUND_MAX = 50 };
 
 /* --- the fleet in numbers ------------------------------------------------- */
 
-struct totals {
-    size_t ready, cards, idle, gpus, free_gpus, ill, unaligned;
-};
-
-/* And how each node is, by its index: this is the most of the page's work. */
-static struct totals count(const struct console_reply *r,
-                           struct console_health *ret_healths)
-{
-    struct totals t = {0};
-    for (size_t i = 0; i < r->snapshot->n_nodes; i++) {
-        const struct node *node = snapshot_node(r->snapshot, i);
-        struct console_health *h = &ret_healths[i];
-        console_health_judge(r->snapshot, r->app->achieved, node, h);
-        t.ready += node->status == NODE_READY;
-        t.cards += h->cards;
-        t.idle += h->idle;
-        t.gpus += h->gpus;
-        t.free_gpus += h->free_gpus;
-        t.ill += h->ill;
-        t.unaligned += h->unaligned;
-    }
-    return t;
-}
-
-static void write_totals(const struct console_reply *r, const struct totals *t,
+static void write_totals(const struct snapshot *s, const struct fleet_counts *c,
                          struct str *out)
 {
+    size_t cards = 0;
+    for (size_t i = 0; i < CARD_STATES; i++)
+        cards += c->cards[i];
     html_addf(out,
               "<dl class=\"totals\"><div><dt>Nodes ready</dt><dd>%zu<small>/%zu"
               "</small></dd></div>\n<div><dt>Cards free</dt><dd>%zu<small>/%zu"
@@ -51,24 +30,37 @@ static void write_totals(const struct console_reply *r, const struct totals *t,
               "</small></dd></div>\n<div><dt>Pods placed</dt><dd>%zu</dd></div>"
               "\n<div%s><dt>Ill nodes</dt><dd>%zu</dd></div>\n<div%s><dt>Nodes "
               "not aligned</dt><dd>%zu</dd></div></dl>\n",
-              t->ready, r->snapshot->n_nodes, t->idle, t->cards, t->free_gpus,
-              t->gpus, alloc_index_size(r->snapshot->allocations),
-              t->ill ? " class=\"bad\"" : "", t->ill,
-              t->unaligned ? " class=\"fair\"" : "", t->unaligned);
+              c->nodes[NODE_READY], s->n_nodes, c->cards[CARD_IDLE], cards,
+              c->free_gpus, c->gpus, alloc_index_size(s->allocations),
+              c->ill ? " class=\"bad\"" : "", c->ill,
+              c->unaligned ? " class=\"fair\"" : "", c->unaligned);
 }
 
-static void write_ill(const struct console_reply *r, size_t n_ill,
-                      const struct console_health *healths, struct str *out)
+/* Only what hangs on a leaf with an ill node is looked at. */
+static bool is_ill(const struct console_reply *r, const struct fleet_counts *c,
+                   size_t node)
 {
-    size_t n = 0;
-    if (n_ill == 0)
+    int32_t leaf = snapshot_leaf(r->snapshot, node);
+    struct console_health h;
+    if (c->leaves[leaf == FABRIC_NONE ? c->n_leaves : (size_t)leaf].ill == 0)
+        return false;
+    console_health_judge(r->snapshot, r->app->achieved,
+                         snapshot_node(r->snapshot, node), &h);
+    return h.ill;
+}
+
+static void write_ill(const struct console_reply *r,
+                      const struct fleet_counts *c, struct str *out)
+{
+    size_t n = 0, most = c->ill < ILL_MAX ? c->ill : ILL_MAX;
+    if (c->ill == 0)
         return;
     str_add(out, "<section aria-labelledby=\"ill\"><h2 id=\"ill\">Ill</h2><ul "
                  "class=\"ill\">\n");
-    for (size_t i = 0; i < r->snapshot->n_nodes && n < ILL_MAX; i++) {
+    for (size_t i = 0; i < r->snapshot->n_nodes && n < most; i++) {
         const struct node *node = snapshot_node(r->snapshot, i);
         cleanup_str struct str why = STR_INIT(STR_MAX_DEFAULT);
-        if (!healths[i].ill)
+        if (!is_ill(r, c, i))
             continue;
         n++;
         console_health_explain(r->snapshot, r->app->achieved, node, &why);
@@ -77,14 +69,22 @@ static void write_ill(const struct console_reply *r, size_t n_ill,
         html_addf(out, " %s</li>\n", str_text(&why));
     }
     str_add(out, "</ul>");
-    if (n < n_ill)
-        html_addf(out, "<p>and %zu more</p>", n_ill - n);
+    if (n < c->ill)
+        html_addf(out, "<p>and %zu more</p>", c->ill - n);
     str_add(out, "</section>\n");
+}
+
+/* Who sees some namespaces alone sees less of what has been lost. */
+static void count_fleet(const struct console_reply *r, struct fleet_counts *ret)
+{
+    fleet_tally_get(r->snapshot->scope ? NULL : r->app->tally, r->snapshot,
+                    r->app->achieved, ret);
 }
 
 void page_fleet(struct httpd_request *rq, void *ctx)
 {
     static const char *const params[] = {"at", NULL};
+    struct fleet_counts counts;
     struct console_reply r;
     if (!console_begin(&r, rq, ctx, CONSOLE_FLEET, params))
         return;
@@ -94,17 +94,18 @@ void page_fleet(struct httpd_request *rq, void *ctx)
         console_then_show_fleet(&r);
         return;
     }
-    cleanup_free struct console_health *healths =
-        xcalloc(r.snapshot->n_nodes + 1, sizeof *healths);
-    const struct console_map map = {.snapshot = r.snapshot, .healths = healths};
-    struct totals t = count(&r, healths);
-    write_totals(&r, &t, &r.out);
-    write_ill(&r, t.ill, healths, &r.out);
+    count_fleet(&r, &counts);
+    const struct console_map map = {.snapshot = r.snapshot,
+                                    .achieved = r.app->achieved,
+                                    .leaves = counts.leaves};
+    write_totals(r.snapshot, &counts, &r.out);
+    write_ill(&r, &counts, &r.out);
     if (r.snapshot->n_nodes == 0)
         str_add(&r.out, "<p>No node has published its topology: start "
                         "biga-advertiser on the nodes.</p>\n");
     console_map_write_legend(&r.out);
     console_map_write(&map, &r.out);
+    fleet_counts_fini(&counts);
     console_end(&r);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/judge/alignment.h"
 #include "lib/base/mem.h"
 #include "lib/base/strmap.h"
 #include "lib/io/clock.h"
@@ -32,7 +33,8 @@ static void count_cards(struct fleet_counts *c, const struct part *part)
 {
     const struct node *node = snapshot_node(part->snapshot, part->index);
     int32_t at = snapshot_leaf(part->snapshot, part->index);
-    struct fleet_leaf *leaf = at >= 0 ? &c->leaves[at] : NULL;
+    struct fleet_leaf *leaf = &c->leaves[at >= 0 ? (size_t)at : c->n_leaves];
+    bool ill = node->status != NODE_READY;
     struct fleet_leaf here = {0};
     size_t first, n = view_count(node, DEVICE_CARD, &first);
     here.cards = (int64_t)n;
@@ -40,32 +42,50 @@ static void count_cards(struct fleet_counts *c, const struct part *part)
         enum card_state state = card_state(node, k);
         c->cards[state] += part->by;
         here.idle += state == CARD_IDLE;
+        ill |= state == CARD_UNHEALTHY;
         if (state == CARD_IDLE || state == CARD_USED)
             here.cores += node->state.free_cores[k];
     }
-    if (!leaf)
-        return;
+    c->ill += ill ? part->by : 0;
     int64_t sign = part->by == 1 ? 1 : -1;
+    leaf->nodes += sign;
+    leaf->ill += ill ? sign : 0;
     leaf->cards += sign * here.cards;
     leaf->idle += sign * here.idle;
     leaf->cores += sign * here.cores;
 }
 
+static void count_gpus(struct fleet_counts *c, const struct part *part)
+{
+    const struct node *node = snapshot_node(part->snapshot, part->index);
+    size_t first, n = view_count(node, DEVICE_GPU, &first);
+    c->gpus += part->by * n;
+    for (size_t i = 0; i < n; i++)
+        if (!(node->state.gpus_used >> i & 1))
+            c->free_gpus += part->by;
+}
+
 static void count_pods(struct fleet_counts *c, const struct part *part)
 {
     const struct node *node = snapshot_node(part->snapshot, part->index);
+    bool unaligned = false;
     for (size_t i = 0; i < node->n_allocations; i++) {
         const struct allocation *a = node->allocations[i];
         struct achieved x;
+        bool counts = achieved_counts(a);
+        unaligned = unaligned ||
+                    (counts && !alignment_is_good(node, a, a->demand.pair));
         if (a->held)
             continue;
         if (a->n_cards)
             c->relations[a->relation] += part->by;
         achieved_judge(part->snapshot, a, part->report, &x, NULL);
         c->achieved[x.state] += part->by;
-        if (achieved_counts(a))
+        unaligned |= part->report && x.state == ACHIEVED_LOST;
+        if (counts)
             c->alignment[a->relation][x.relation] += part->by;
     }
+    c->unaligned += unaligned ? part->by : 0;
 }
 
 static void count_node(struct fleet_counts *c, const struct part *part)
@@ -74,6 +94,7 @@ static void count_node(struct fleet_counts *c, const struct part *part)
     c->nodes[node->status] += part->by;
     c->claims += part->by * node->n_rests;
     count_cards(c, part);
+    count_gpus(c, part);
     count_pods(c, part);
 }
 
@@ -192,7 +213,7 @@ static void get(struct fleet_tally *t, struct snapshot *s,
     *ret = t->counts;
     ret->leaves = xmalloc((t->counts.n_leaves + 1) * sizeof *ret->leaves);
     memcpy(ret->leaves, t->counts.leaves,
-           t->counts.n_leaves * sizeof *ret->leaves);
+           (t->counts.n_leaves + 1) * sizeof *ret->leaves);
 }
 
 void fleet_tally_get(struct fleet_tally *t, struct snapshot *s,

@@ -8,18 +8,24 @@
 #include "extender/view/views.h"
 
 struct fleet_leaf {
+    int64_t nodes, ill; /* ill: not ready, or with a card that is lost */
     int64_t cards, idle, cores; /* cores: that are free */
 };
 
 struct fleet_counts {
     size_t nodes[NODE_STATUSES], cards[CARD_STATES];
-    size_t claims;                    /* foreign ones */
+    size_t gpus, free_gpus;
+    size_t ill;       /* nodes */
+    size_t unaligned; /* nodes with a pod that is placed worse than it prefers,
+                       * or has lost what it was promised */
+    size_t claims;    /* foreign ones */
     size_t relations[RELATION_COUNT]; /* of bound pods with cards */
     size_t achieved[ACHIEVED_STATES];
     size_t alignment[RELATION_COUNT][RELATION_COUNT + 1]; /* promised,
                                                            * achieved */
     struct fleet_leaf *leaves; /* at the numbers of their domains, whatever
-                                * tier those are of */
+                                * tier those are of; one more: of nodes on
+                                * none */
     size_t n_leaves;
 };
 void fleet_counts_fini(struct fleet_counts *c);

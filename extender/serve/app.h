@@ -34,7 +34,7 @@ struct app {
     struct changes *changes;     /* told to clients; NULL: to none */
     struct followers *followers; /* of changes and events; NULL: no cap */
     struct scoped *scoped;     /* what some see of snapshots; NULL: not kept */
-    struct fleet_tally *tally; /* for /metrics; NULL: none is kept */
+    struct fleet_tally *tally; /* of the fleet; NULL: none is kept */
     struct tls *tls;           /* NULL: plain HTTP */
     uint64_t instance;         /* another one after each start; in ETags */
     atomic_bool ready;         /* the first snapshot is up; /readyz */

@@ -120,12 +120,18 @@ static void expect_same(const struct fleet_counts *a,
 {
     cr_assert_arr_eq(a->nodes, b->nodes, sizeof a->nodes);
     cr_assert_arr_eq(a->cards, b->cards, sizeof a->cards);
+    cr_assert_eq(a->gpus, b->gpus);
+    cr_assert_eq(a->free_gpus, b->free_gpus);
+    cr_assert_eq(a->ill, b->ill);
+    cr_assert_eq(a->unaligned, b->unaligned);
     cr_assert_eq(a->claims, b->claims);
     cr_assert_arr_eq(a->relations, b->relations, sizeof a->relations);
     cr_assert_arr_eq(a->achieved, b->achieved, sizeof a->achieved);
     cr_assert_arr_eq(a->alignment, b->alignment, sizeof a->alignment);
     cr_assert_eq(a->n_leaves, b->n_leaves);
-    for (size_t i = 0; i < a->n_leaves; i++) {
+    for (size_t i = 0; i <= a->n_leaves; i++) {
+        cr_assert_eq(a->leaves[i].nodes, b->leaves[i].nodes);
+        cr_assert_eq(a->leaves[i].ill, b->leaves[i].ill);
         cr_assert_eq(a->leaves[i].cards, b->leaves[i].cards);
         cr_assert_eq(a->leaves[i].idle, b->leaves[i].idle);
         cr_assert_eq(a->leaves[i].cores, b->leaves[i].cores);
