@@ -391,7 +391,8 @@ void cluster_ps_each_job(struct cluster_ps *c, const struct job_name *behind,
     size_t at = first_of(o, BY_JOB, behind->namespace, behind->name, true);
     for (size_t n = 0; n < most && at < o->n; n++) {
         const struct cluster_ps_pod *p = o->list[at];
-        visit(arg, &(struct job_name){p->namespace, p->job});
+        visit(arg, &(struct job_name){p->namespace, p->job},
+              JOB_POD_STATES_ALL);
         at = lower_bound_near(
             at, o->n, i,
             compare_key(BY_JOB, o->list[i], p->namespace, p->job) == 0);

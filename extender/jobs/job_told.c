@@ -295,7 +295,7 @@ void jobs_told_begin(struct jobs_told *t, const struct pod_source *source,
     t->at_ended = ended_from(t, behind, true);
 }
 
-static void add_name(void *arg, const struct job_name *job)
+static void add_name(void *arg, const struct job_name *job, unsigned states)
 {
     struct jobs_told *t = arg;
     (void)snprintf(t->last[0], sizeof t->last[0], "%s", job->namespace);
@@ -305,8 +305,9 @@ static void add_name(void *arg, const struct job_name *job)
         return;
     t->names = xgrow(t->names, t->n_names, &t->names_cap, sizeof *t->names);
     t->names[t->n_names++] =
-        (struct job_name){keep(&t->names_texts, job->namespace),
-                          keep(&t->names_texts, job->name)};
+        (struct job_states){{keep(&t->names_texts, job->namespace),
+                             keep(&t->names_texts, job->name)},
+                            states};
 }
 
 static void load_names(struct jobs_told *t)
@@ -331,7 +332,7 @@ const struct job_name *jobs_told_peek(struct jobs_told *t)
     size_t n = 0, first = 0;
     load_names(t);
     if (t->at_name < t->n_names)
-        names[n++] = t->names[t->at_name];
+        names[n++] = t->names[t->at_name].name;
     if (t->at_asking < t->n_asking)
         names[n++] = name_of(&t->asking[t->at_asking]);
     if (t->at_ended < t->n_ended)
@@ -340,13 +341,19 @@ const struct job_name *jobs_told_peek(struct jobs_told *t)
         if (job_name_compare(&names[i], &names[first]) < 0)
             first = i;
     t->next = n ? names[first] : (struct job_name){NULL, NULL};
+    t->next_states = first == 0 && t->at_name < t->n_names
+                         ? t->names[t->at_name].states
+                         : JOB_POD_STATES_ALL;
+    for (size_t i = first + 1; i < n; i++) /* others tell of it, too */
+        if (job_name_compare(&names[i], &names[first]) == 0)
+            t->next_states = JOB_POD_STATES_ALL;
     return n ? &t->next : NULL;
 }
 
 void jobs_told_pass(struct jobs_told *t)
 {
     t->at_name += t->at_name < t->n_names &&
-                  job_name_compare(&t->names[t->at_name], &t->next) == 0;
+                  job_name_compare(&t->names[t->at_name].name, &t->next) == 0;
     t->at_asking = asking_from(t, &t->next, true);
     t->at_ended = ended_from(t, &t->next, true);
 }

@@ -22,19 +22,24 @@ struct jobs_told {
     struct job_told *ended; /* over and gone, in order */
     size_t n_ended, ended_cap, at_ended;
     struct arena names_texts;
-    struct job_name *names; /* some of those that each_job() gives, */
+    struct job_states {
+        struct job_name name;
+        unsigned states; /* of its pods, as job_name_f has them */
+    } * names;           /* some of those that each_job() gives, */
     size_t n_names, names_cap, at_name;
     bool has_all; /* the last of them */
     struct job_name behind;
     char last[2][DEMAND_NAME_MAX + 1];
     struct job_name next;
+    unsigned next_states;
 };
 
 /* Those behind that name, which is borrowed; {"", ""}: all. */
 void jobs_told_begin(struct jobs_told *t, const struct pod_source *source,
                      const struct snapshot *s, const struct job_name *behind);
 /* The next name; NULL: there is none.  Borrowed until the call after that of
- * jobs_told_pass(), which goes on to the one behind it. */
+ * jobs_told_pass(), which goes on to the one behind it.  `next_states`: in which
+ * states its pods are, as job_name_f has them. */
 const struct job_name *jobs_told_peek(struct jobs_told *t);
 void jobs_told_pass(struct jobs_told *t);
 /* A job by its name; false: it is gone, or is not known. */

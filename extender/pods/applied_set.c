@@ -57,6 +57,14 @@ size_t pod_set_job_end(const struct pod_set *s, size_t first)
         compare_job(s->by_job[i], p->namespace, p->demand.job) == 0);
 }
 
+unsigned pod_set_job_states(const struct pod_set *s, size_t first, size_t end)
+{
+    unsigned states = 0;
+    for (size_t i = first; i < end; i++)
+        states |= 1u << s->job_states[i];
+    return states;
+}
+
 /* Where it is in `by_job`, or is to be. */
 static size_t member_from(const struct pod_set *s, const struct applied_pod *p)
 {
@@ -179,6 +187,7 @@ void pod_set_unref(struct pod_set *s)
     free(s->states);
     free(s->by_uid);
     free(s->by_job);
+    free(s->job_states);
     free(s->configs);
     free(s);
 }
@@ -193,14 +202,17 @@ static struct pod_set *copy_set(const struct pod_set *s)
     n->states = xcalloc(s->pods_cap + 1, sizeof(*n->states));
     n->by_uid = xcalloc(s->pods_cap + 1, sizeof(*n->by_uid));
     n->by_job = xcalloc(s->by_job_cap + 1, sizeof(*n->by_job));
+    n->job_states = xcalloc(s->by_job_cap + 1, sizeof(*n->job_states));
     n->configs = xcalloc(s->configs_cap + 1, sizeof(*n->configs));
     for (size_t i = 0; i < s->n_pods; i++) {
         n->pods[i] = applied_pod_ref(s->pods[i]);
         n->by_uid[i] = s->by_uid[i];
         n->states[i] = s->states[i];
     }
-    for (size_t i = 0; i < s->n_by_job; i++)
+    for (size_t i = 0; i < s->n_by_job; i++) {
         n->by_job[i] = s->by_job[i];
+        n->job_states[i] = s->job_states[i];
+    }
     for (size_t i = 0; i < s->n_configs; i++)
         n->configs[i] = applied_config_ref(s->configs[i]);
     return n;
@@ -241,17 +253,24 @@ void pod_set_remove(struct pod_set *s, const char *namespace, const char *name)
     remove_at(s->by_uid, s->n_pods, uid_from(s, old->uid));
     s->n_pods--;
     if (is_of_jobs(old)) {
-        remove_at(s->by_job, s->n_by_job, member_from(s, old));
+        size_t member = member_from(s, old);
+        remove_at(s->by_job, s->n_by_job, member);
+        ordered_remove(s->job_states, s->n_by_job, sizeof(*s->job_states),
+                       member);
         s->n_by_job--;
     }
     applied_pod_unref(old);
 }
 
-static void put_member(struct pod_set *s, struct applied_pod *p)
+static void put_member(struct pod_set *s, struct applied_pod *p, uint8_t state)
 {
+    size_t states_cap = s->by_job_cap, at = member_from(s, p);
     s->by_job = xgrow(s->by_job, s->n_by_job, &s->by_job_cap,
                       sizeof(*s->by_job));
-    insert_at(s->by_job, s->n_by_job, member_from(s, p), p);
+    s->job_states = xgrow(s->job_states, s->n_by_job, &states_cap,
+                          sizeof(*s->job_states));
+    insert_at(s->by_job, s->n_by_job, at, p);
+    ordered_insert(s->job_states, s->n_by_job, sizeof state, at, &state);
     s->n_by_job++;
 }
 
@@ -272,7 +291,7 @@ void pod_set_put(struct pod_set *s, struct applied_pod *p)
     insert_at(s->by_uid, s->n_pods, uid_from(s, p->uid), p);
     s->n_pods++;
     if (is_of_jobs(p))
-        put_member(s, p);
+        put_member(s, p, state);
     (void)applied_pod_ref(p);
 }
 

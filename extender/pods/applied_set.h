@@ -13,6 +13,7 @@ struct pod_set {
     uint8_t *states; /* of `pods`: pod_state_shown(), place or not */
     struct applied_pod **by_uid;
     struct applied_pod **by_job; /* those of jobs, by namespace, job, name */
+    uint8_t *job_states;         /* of `by_job`, as `states` */
     size_t n_by_job, by_job_cap;
     struct applied_config **configs; /* by namespace, kind, name */
     size_t n_configs, configs_cap;
@@ -33,6 +34,8 @@ size_t pod_set_job_from(const struct pod_set *s, const char *namespace,
                         const char *job, bool past);
 /* Where the job ends that begins there. */
 size_t pod_set_job_end(const struct pod_set *s, size_t first);
+/* In which states they are, each as 1 << enum pod_state. */
+unsigned pod_set_job_states(const struct pod_set *s, size_t first, size_t end);
 /* Add to what is decided on what `p`, which goes with it, asks: what the node
  * has to run, and what an xPU pod needs of the cards of its pair. */
 void applied_pod_join(const struct applied_pod *p, struct demand *demand);

@@ -39,7 +39,10 @@ struct pods_asked {
 struct job_name {
     const char *namespace, *name;
 };
-typedef void job_name_f(void *arg, const struct job_name *job);
+/* `states`: of its pods, each as 1 << enum pod_state, where one that has got a
+ * place may be pending or wanted; JOB_POD_STATES_ALL also: not known. */
+#define JOB_POD_STATES_ALL (~0u)
+typedef void job_name_f(void *arg, const struct job_name *job, unsigned states);
 static inline int job_name_compare(const struct job_name *a,
                                    const struct job_name *b)
 {

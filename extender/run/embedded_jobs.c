@@ -122,8 +122,10 @@ void embedded_each_job(void *ctx, const struct job_name *behind, size_t most,
     size_t at = pod_set_job_from(set, behind->namespace, behind->name, true);
     for (size_t n = 0; n < most && at < set->n_by_job; n++) {
         const struct applied_pod *p = set->by_job[at];
-        visit(arg, &(struct job_name){p->namespace, p->demand.job});
-        at = pod_set_job_end(set, at);
+        size_t end = pod_set_job_end(set, at);
+        visit(arg, &(struct job_name){p->namespace, p->demand.job},
+              pod_set_job_states(set, at, end));
+        at = end;
     }
 }
 

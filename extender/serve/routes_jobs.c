@@ -35,8 +35,9 @@ static bool list_job(struct page *page, struct known_jobs *k,
                      const struct app *app, unsigned state)
 {
     struct job_view v;
-    if (!known_jobs_read(k) ||
-        (state < JOB_STATES && state != known_jobs_state(k)))
+    bool any = state == JOB_STATES;
+    if ((!any && !known_jobs_may_be(k, (enum job_state)state)) ||
+        !known_jobs_read(k) || (!any && state != known_jobs_state(k)))
         return true;
     if (!page_next(page, k->name.namespace, k->name.name))
         return false;

@@ -49,6 +49,7 @@ bool known_jobs_next(struct known_jobs *k)
     k->parts = (struct job_parts){0};
     k->completed = NULL;
     k->is_told = order >= 0;
+    k->pod_states = k->told.next_states;
     if (k->namespace && strcmp(k->name.namespace, k->namespace) != 0)
         return false;
     if (order <= 0) {
@@ -59,6 +60,32 @@ bool known_jobs_next(struct known_jobs *k)
     if (order >= 0)
         jobs_told_pass(&k->told);
     return true;
+}
+
+/* Those that neither run nor are over. */
+static unsigned unsettled(void)
+{
+    unsigned states = 0;
+    for (int s = 0; s < POD_STATES; s++)
+        if (pod_state_is_unsettled((enum pod_state)s))
+            states |= 1u << s;
+    return states;
+}
+
+bool known_jobs_may_be(const struct known_jobs *k, enum job_state state)
+{
+    const unsigned failed = 1u << POD_STATE_FAILED;
+    unsigned states = k->is_told ? k->pod_states : 0;
+    switch (state) {
+    case JOB_RUNNING:
+        return states & 1u << POD_STATE_RUNNING;
+    case JOB_SUCCEEDED:
+        return states & (1u << POD_STATE_GONE | failed);
+    case JOB_FAILED:
+        return states & failed;
+    default: /* places alone make no other */
+        return !k->is_told || (states & unsettled());
+    }
 }
 
 bool known_jobs_read(struct known_jobs *k)

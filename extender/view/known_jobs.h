@@ -17,6 +17,7 @@ struct known_jobs {
     struct jobs_told told;
     size_t at; /* the next that has places */
     bool is_told;
+    unsigned pod_states;    /* if so: of its pods, as job_name_f has them */
     struct job_name name;   /* of the one at hand, */
     struct job_parts parts; /* and once it is read, these */
     struct job_told
@@ -32,6 +33,8 @@ void known_jobs_init(struct known_jobs *k, const struct pod_source *source,
                      const char *namespace, const struct job_name *behind);
 /* The next job is at hand, by its name alone; false at the end. */
 bool known_jobs_next(struct known_jobs *k);
+/* May known_jobs_state() be that?  Told without reading it. */
+bool known_jobs_may_be(const struct known_jobs *k, enum job_state state);
 /* Read it; false: it has gone meanwhile. */
 bool known_jobs_read(struct known_jobs *k);
 /* The state of its view, by what is told of it and by its places; NULL: nothing,

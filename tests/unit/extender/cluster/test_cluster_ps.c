@@ -211,8 +211,9 @@ struct names {
     size_t n;
 };
 
-static void see_name(void *arg, const struct job_name *job)
+static void see_name(void *arg, const struct job_name *job, unsigned states)
 {
+    (void)states;
     struct names *x = arg;
     cr_assert(x->n == 0 || job_name_compare(&x->last, job) < 0);
     (void)snprintf(x->texts[0], sizeof x->texts[0], "%s", job->namespace);

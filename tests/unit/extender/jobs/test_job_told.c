@@ -7,6 +7,7 @@
 
 #include "extender/jobs/ended_jobs.h"
 #include "extender/state/scope.h"
+#include "extender/view/known_jobs.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "tests/lib/sim/simfleet.h"
@@ -47,6 +48,7 @@ static void each_job(void *ctx, const struct job_name *behind, size_t most,
     (void)ctx;
     for (size_t n = 0; n < most; n++) {
         struct job_name next = {NULL, NULL};
+        unsigned states = 0;
         for (size_t i = 0; i < world.n; i++) {
             const struct job_pod *p = &world.list[i];
             const struct job_name job = {p->namespace, p->job};
@@ -57,7 +59,13 @@ static void each_job(void *ctx, const struct job_name *behind, size_t most,
         }
         if (!next.name)
             return;
-        visit(arg, &next);
+        for (size_t i = 0; i < world.n; i++) {
+            const struct job_pod *p = &world.list[i];
+            const struct job_name job = {p->namespace, p->job};
+            if (p->role != ROLE_SERVICE && job_name_compare(&job, &next) == 0)
+                states |= 1u << p->state;
+        }
+        visit(arg, &next, states);
         last = next;
     }
 }
@@ -80,7 +88,12 @@ static void list_read(struct list *ret)
     jobs_told_begin(&t, &source, NULL, &(const struct job_name){"", ""});
     while ((name = jobs_told_peek(&t))) {
         ret->list = xgrow(ret->list, ret->n, &ret->cap, sizeof *ret->list);
-        cr_assert(jobs_told_get(&t, name, &ret->list[ret->n++]));
+        struct job_told *job = &ret->list[ret->n++];
+        cr_assert(jobs_told_get(&t, name, job));
+        const struct known_jobs known = {.is_told = true,
+                                         .pod_states = t.next_states};
+        cr_assert(known_jobs_may_be(&known, job->state), "%s is %s, of %x",
+                  job->name, job_state_name(job->state), t.next_states);
         jobs_told_pass(&t);
     }
     jobs_told_fini(&t);
