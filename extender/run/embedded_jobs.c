@@ -89,6 +89,19 @@ static void visit_pod(const struct applied_pod *p, const struct snapshot *s,
     visit(arg, &told);
 }
 
+/* Pods lie anywhere in memory: begin to fetch what is told of those behind. */
+static void fetch_pods(struct applied_pod *const *pods, size_t n)
+{
+    enum { POD_AHEAD = 16, STATUS_AHEAD = 8 };
+    if (n <= POD_AHEAD)
+        return;
+    __builtin_prefetch(&pods[POD_AHEAD]->status);
+    __builtin_prefetch(&pods[POD_AHEAD]->demand.role);
+    __builtin_prefetch(&pods[POD_AHEAD]->demand.job);
+    __builtin_prefetch(pods[STATUS_AHEAD]->status);
+    __builtin_prefetch(pods[STATUS_AHEAD]->name);
+}
+
 void embedded_each_pod(void *ctx, const struct snapshot *s,
                        const struct pods_asked *asked, job_pod_f *visit,
                        void *arg)
@@ -99,8 +112,10 @@ void embedded_each_pod(void *ctx, const struct snapshot *s,
     if (asked->job) {
         size_t i = pod_set_job_from(set, namespace, asked->job, false);
         size_t end = pod_set_job_from(set, namespace, asked->job, true);
-        for (; i < end; i++)
+        for (; i < end; i++) {
+            fetch_pods(set->by_job + i, end - i);
             visit_pod(set->by_job[i], s, visit, arg);
+        }
         return;
     }
     for (size_t i = namespace ? pod_set_from(set, namespace, "", false) : 0;

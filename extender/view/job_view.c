@@ -13,6 +13,64 @@
 
 /* --- pairs -------------------------------------------------------------- */
 
+/* A job's members, and the nodes of some of them, one after the other: all of
+ * that lies anywhere in memory, so it is fetched for many at a time. */
+struct stretch {
+    const struct allocation *const *members;
+    size_t n, from, to;
+    int32_t nodes[64]; /* of [from, to): indexes, or NODE_NONE */
+};
+
+static void fetch_members(const struct stretch *x)
+{
+    for (size_t i = x->from; i < x->to; i++) {
+        const struct allocation *a = x->members[i];
+        __builtin_prefetch(&a->demand.pair);
+        __builtin_prefetch(&a->demand.cards);
+        __builtin_prefetch(&a->node);
+    }
+    for (size_t i = x->from; i < x->to; i++) {
+        const struct allocation *a = x->members[i];
+        __builtin_prefetch(a->node);
+        __builtin_prefetch(a->cards);
+        __builtin_prefetch(a->gpus);
+    }
+}
+
+static void fetch_nodes(const struct stretch *x, const struct snapshot *s)
+{
+    for (size_t i = 0; i < x->to - x->from; i++)
+        if (x->nodes[i] != NODE_NONE)
+            __builtin_prefetch(&snapshot_node(s, (size_t)x->nodes[i])->topo);
+    for (size_t i = 0; i < x->to - x->from; i++)
+        if (x->nodes[i] != NODE_NONE)
+            __builtin_prefetch(snapshot_node(s, (size_t)x->nodes[i])->topo);
+}
+
+static void stretch_move(struct stretch *x, const struct snapshot *s,
+                         size_t from)
+{
+    struct jtext names[ARRAY_LEN(x->nodes)];
+    size_t rest = x->n - from;
+    x->from = from;
+    x->to = from + (rest < ARRAY_LEN(names) ? rest : ARRAY_LEN(names));
+    fetch_members(x);
+    for (size_t i = from; i < x->to; i++) {
+        const char *node = x->members[i]->node;
+        names[i - from] = (struct jtext){node, strlen(node), false};
+    }
+    snapshot_find_many(s, names, x->to - from, x->nodes);
+    fetch_nodes(x, s);
+}
+
+static int32_t node_of(const struct stretch *x, const struct snapshot *s,
+                       size_t member)
+{
+    const char *node = x->members[member]->node;
+    return member < x->to ? x->nodes[member - x->from]
+                          : snapshot_find(s, node, strlen(node));
+}
+
 /* The better witness of a pair's place: host pod, held place, xPU pod. */
 static int weight(const struct allocation *a)
 {
@@ -21,18 +79,18 @@ static int weight(const struct allocation *a)
     return a->demand.role == ROLE_HOST ? 2 : 0;
 }
 
-static void pair_read(struct job_view *v, const struct allocation *const *m,
+/* Of `n` members from that one on. */
+static void pair_read(struct job_view *v, const struct stretch *x, size_t from,
                       size_t n)
 {
+    const struct allocation *const *m = x->members + from;
+    size_t of = 0; /* whose place is the pair's */
     struct job_pair *p = &v->pairs[v->n_pairs++];
-    *p = (struct job_pair){.rank = m[0]->demand.pair,
-                           .place = m[0],
-                           .all = m,
-                           .n_all = n,
-                           .leaf = FABRIC_NONE};
+    *p = (struct job_pair){
+        .rank = m[0]->demand.pair, .all = m, .n_all = n, .leaf = FABRIC_NONE};
     for (size_t i = 0; i < n; i++) {
-        if (weight(m[i]) > weight(p->place))
-            p->place = m[i];
+        if (weight(m[i]) > weight(m[of]))
+            of = i;
         p->bound |= !m[i]->held;
         p->n_members += !m[i]->held;
         if (m[i]->demand.size > 0 && (uint32_t)m[i]->demand.size > v->size)
@@ -40,8 +98,8 @@ static void pair_read(struct job_view *v, const struct allocation *const *m,
     }
     if ((uint32_t)p->rank + 1 > v->size)
         v->size = (uint32_t)p->rank + 1;
-    int32_t i = snapshot_find(v->snapshot, p->place->node,
-                              strlen(p->place->node));
+    p->place = m[of];
+    int32_t i = node_of(x, v->snapshot, from + of);
     if (i != NODE_NONE) {
         p->node = snapshot_node(v->snapshot, (size_t)i);
         p->leaf = snapshot_leaf(v->snapshot, (size_t)i);
@@ -134,11 +192,14 @@ void job_view_init(struct job_view *v, const struct snapshot *snapshot,
         .relation = -1,
         .pairs = xcalloc(n + 1, sizeof *v->pairs),
     };
+    struct stretch x = {.members = members, .n = n};
     for (size_t i = 0, end; i < n; i = end) {
+        if (i >= x.to)
+            stretch_move(&x, snapshot, i);
         for (end = i + 1; end < n; end++)
             if (members[end]->demand.pair != members[i]->demand.pair)
                 break;
-        pair_read(v, members + i, end - i);
+        pair_read(v, &x, i, end - i);
     }
     score(v);
     v->state = state_of(v);
