@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "lib/base/base64.h"
+
 void applied_uid_create(int64_t wall_ms, char ret_uid[APPLIED_UID_SIZE])
 {
     unsigned char u[10];
@@ -21,14 +23,19 @@ void applied_uid_create(int64_t wall_ms, char ret_uid[APPLIED_UID_SIZE])
 
 int64_t applied_uid_time_ms(const char *uid)
 {
-    uint32_t high, low;
-    char version;
-    if (strlen(uid) != APPLIED_UID_SIZE - 1 ||
-        sscanf(uid, "%8" SCNx32 "-%4" SCNx32 "-%c", &high, &low, &version) !=
-            3 ||
-        version != '7')
+    uint64_t ms = 0;
+    if (strlen(uid) != APPLIED_UID_SIZE - 1 || uid[8] != '-' ||
+        uid[13] != '-' || uid[14] != '7')
         return 0;
-    return (int64_t)((uint64_t)high << 16 | low);
+    for (size_t i = 0; i < 13; i++) {
+        int digit = hex_digit(uid[i]);
+        if (i == 8)
+            continue;
+        if (digit < 0)
+            return 0;
+        ms = ms << 4 | (unsigned)digit;
+    }
+    return (int64_t)ms;
 }
 
 int64_t applied_uid_time_s(const char *uid)

@@ -24,10 +24,14 @@ Test(applied_uid, tells_when_it_was_made)
 /* Those of pods that were applied to an older extender, too. */
 Test(applied_uid, others_do_not_tell)
 {
-    const char *const uids[] = {"", "019b7cd1",
+    const char *const uids[] = {"",
+                                "019b7cd1",
                                 "b5a3cf3c-7b0e-4a4e-9d5f-0242ac120002",
                                 "019b7cd1-2b6e-4000-8000-000000000000",
-                                "019b7cdz-2b6e-7000-8000-000000000000"};
+                                "019b7cdz-2b6e-7000-8000-000000000000",
+                                "019b7cd1-2b6g-7000-8000-000000000000",
+                                "019b7cd1 2b6e-7000-8000-000000000000",
+                                " 19b7cd1-0x6e-7000-8000-000000000000"};
     for (size_t i = 0; i < sizeof uids / sizeof *uids; i++)
         cr_expect_eq(applied_uid_time_s(uids[i]), 0, "%s", uids[i]);
 }
