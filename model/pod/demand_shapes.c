@@ -212,25 +212,26 @@ int shapes_parse(char *text, struct demand *d, struct error *err)
 void demand_pair(const struct demand *pod, int32_t rank,
                  struct demand *ret_pair)
 {
-    struct demand pair = *pod;
     const struct pair_shape *shape = shapes_find(pod, rank);
-    pair.role = ROLE_HOST;
-    pair.pair = rank;
-    pair.cards = pair.pair_cards = pod->pair_cards;
-    pair.gpus = pair.pair_gpus = pod->pair_gpus;
-    pair.nics = pair.pair_nics = pod->pair_nics;
-    if (shape) {
-        pair.cards = pair.pair_cards = shape->cards;
-        pair.gpus = pair.pair_gpus = shape->gpus;
-        pair.nics = pair.pair_nics = shape->nics;
-        pair.align = shape->align;
-        pair.has_card_need = shape->has_card_need;
-        pair.card_cores = shape->card_cores;
-        pair.card_memory_mib = shape->card_memory_mib;
-        pair.cpu_milli = shape->cpu_milli;
-        pair.memory_mib = shape->memory_mib;
-    }
-    *ret_pair = pair;
+    struct demand *pair = ret_pair;
+    if (pair != pod)
+        *pair = *pod;
+    pair->role = ROLE_HOST;
+    pair->pair = rank;
+    pair->cards = pair->pair_cards;
+    pair->gpus = pair->pair_gpus;
+    pair->nics = pair->pair_nics;
+    if (!shape)
+        return;
+    pair->cards = pair->pair_cards = shape->cards;
+    pair->gpus = pair->pair_gpus = shape->gpus;
+    pair->nics = pair->pair_nics = shape->nics;
+    pair->align = shape->align;
+    pair->has_card_need = shape->has_card_need;
+    pair->card_cores = shape->card_cores;
+    pair->card_memory_mib = shape->card_memory_mib;
+    pair->cpu_milli = shape->cpu_milli;
+    pair->memory_mib = shape->memory_mib;
 }
 
 bool demand_is_planned(const struct demand *pod)
