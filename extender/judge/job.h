@@ -111,6 +111,11 @@ struct allocation *job_hold_again(const struct snapshot *snapshot,
 enum { JOB_KEY_MAX = DEMAND_NAME_MAX + DEMAND_NAMESPACE_MAX + 2 };
 void job_key(const struct demand *demand, char ret_key[JOB_KEY_MAX]);
 
+/* Is its whole job planned?  Else its pair is, alone. */
+static inline bool job_is_whole(const struct demand *d)
+{
+    return d->job[0] && d->size > 1;
+}
 /* What is planned, and so leased, together: the key of its job, with '/'
  * behind it, when that has several pairs, else of its pair. */
 enum { JOB_LEASE_KEY_MAX = DEMAND_PAIR_KEY_MAX };

@@ -4,11 +4,6 @@
 
 #include "extender/judge/job.h"
 
-/* Is its whole job planned?  Else its pair is, alone. */
-static inline bool job_is_whole(const struct demand *d)
-{
-    return d->job[0] && d->size > 1;
-}
 /* Is the place of this rank fixed? */
 bool job_has_place(const struct job_input *in, uint32_t rank);
 /* How many pods of that pod's job are nominated to nodes (moving_pods.h). */

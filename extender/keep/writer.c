@@ -89,6 +89,11 @@ const struct snapshot *batch_view(struct batch *b)
     return b->draft ? batch_peek(b) : b->w->current;
 }
 
+const struct alloc_index *batch_allocations(const struct batch *b)
+{
+    return b->draft ? draft_allocations(b->draft) : b->w->current->allocations;
+}
+
 int batch_begin(struct batch *b)
 {
     if (b->in_transaction)

@@ -70,71 +70,105 @@ static int give_back(struct batch *b, const struct together *t)
     return e;
 }
 
+static bool is_held_under(void *ctx, const struct allocation *a)
+{
+    char key[JOB_LEASE_KEY_MAX];
+    const char *lease = ctx;
+    if (!a->held || !lease)
+        return a->held;
+    job_lease_key(&a->demand, key);
+    return strcmp(key, lease) == 0;
+}
+
+int lease_give_piece(struct batch *b, const char *namespace, const char *job,
+                     const char *lease, size_t *ret_n)
+{
+    size_t piece = b->w->config.piece;
+    const struct alloc_wanted wanted = {namespace, job, is_held_under,
+                                        (void *)(uintptr_t)lease};
+    cleanup_free const struct allocation **list = xcalloc(piece + 1,
+                                                          sizeof *list);
+    int e = 0;
+    size_t n = alloc_index_find_some(batch_allocations(b), &wanted, list,
+                                     piece + 1);
+    for (size_t i = 0; i < n && i < piece && e == 0; i++)
+        e = drop_hold(b, list[i]);
+    if (e == 0 && n > piece) {
+        leases_renew(b->w->leases, &list[piece]->demand, clock_ms());
+        sweep_soon(b->w);
+    }
+    *ret_n = n;
+    return e;
+}
+
+/* What is held under the lease of `pod`; `*ret_n` as of lease_give_piece(). */
+static int give_back_lease(struct batch *b, const struct demand *pod,
+                           size_t *ret_n)
+{
+    struct together t;
+    char key[JOB_LEASE_KEY_MAX];
+    if (job_is_whole(pod)) {
+        job_lease_key(pod, key);
+        return lease_give_piece(b, pod->namespace, pod->job, key, ret_n);
+    }
+    together_init(&t, b, pod);
+    int e = give_back(b, &t);
+    *ret_n = t.n_held;
+    together_fini(&t);
+    return e;
+}
+
+int lease_give_back(struct batch *b, const struct demand *pod)
+{
+    size_t n;
+    return give_back_lease(b, pod, &n);
+}
+
+/* A lease that has ended. */
+static int expire(struct batch *b, const struct demand *pod)
+{
+    size_t n;
+    int e = give_back_lease(b, pod, &n);
+    if (e == 0 && n == 0)
+        leases_drop(b->w->leases, pod);
+    else if (e == 0 && n <= b->w->config.piece)
+        log_event(LOG_INFO, "lease-ended", "namespace", pod->namespace, "job",
+                  pod->job, NULL);
+    return e;
+}
+
 int leases_expire(struct batch *b)
 {
-    struct leases *leases = b->w->leases;
+    const struct leases *leases = b->w->leases;
     int64_t now_ms = clock_ms();
     const struct demand *pod;
     int e = 0;
     if (!leases_due(leases, now_ms))
         return 0;
     for (size_t pos = SIZE_MAX;
-         e == 0 && (pod = leases_next_ended(leases, now_ms, &pos));) {
-        struct together t;
-        together_init(&t, b, pod);
-        if (t.n_held)
-            log_event(LOG_INFO, "lease-ended", "namespace", pod->namespace,
-                      "job", pod->job, NULL);
-        e = give_back(b, &t);
-        if (t.n_held == 0)
-            leases_drop(leases, pod);
-        together_fini(&t);
-    }
-    return e;
-}
-
-/* When no pod of the job is bound, give back all places held for it, also those
- * under another lease: of a pod that stated another size of the job. */
-static int give_back_orphans(struct batch *b, const struct demand *pod)
-{
-    size_t n;
-    int e = 0;
-    bool bound = false;
-    cleanup_with(snapshot) struct snapshot *s =
-        snapshot_ref((struct snapshot *)batch_view(b));
-    cleanup_free const struct allocation **list =
-        alloc_index_find_job(s->allocations, pod->namespace, pod->job, &n);
-    for (size_t i = 0; i < n && !bound; i++)
-        bound = !list[i]->held;
-    for (size_t i = 0; i < n && !bound && e == 0; i++)
-        e = drop_hold(b, list[i]);
+         e == 0 && (pod = leases_next_ended(leases, now_ms, &pos));)
+        e = expire(b, pod);
     return e;
 }
 
 int lease_end_unbound(struct batch *b, const struct demand *pod)
 {
-    struct together t;
-    /* as long as pods of a whole job are bound nothing ends; when all are
-     * released this is asked once for each of them */
-    if (pod->job[0] && pod->size > 1 && pod->role != ROLE_SERVICE &&
-        alloc_index_has_bound(draft_allocations(batch_draft(b)), pod->namespace,
-                              pod->job))
-        return 0;
-    together_init(&t, b, pod);
-    int e = t.n_held == t.n ? give_back(b, &t) : 0;
-    together_fini(&t);
-    if (e == 0 && pod->job[0] && pod->role != ROLE_SERVICE)
-        e = give_back_orphans(b, pod);
-    return e;
-}
-
-int lease_give_back(struct batch *b, const struct demand *pod)
-{
-    struct together t;
-    together_init(&t, b, pod);
-    int e = give_back(b, &t);
-    together_fini(&t);
-    return e;
+    size_t n;
+    int e = 0;
+    bool member = pod->job[0] && pod->role != ROLE_SERVICE;
+    if (!member || pod->size <= 1) {
+        struct together t;
+        together_init(&t, b, pod);
+        e = t.n_held == t.n ? give_back(b, &t) : 0;
+        together_fini(&t);
+    }
+    /* as long as others are bound nothing ends; when all are released this is
+     * asked once for each of them.  Else places go under whatever lease, also
+     * that of a pod that stated another size of the job. */
+    if (e < 0 || !member ||
+        alloc_index_has_bound(batch_allocations(b), pod->namespace, pod->job))
+        return e;
+    return lease_give_piece(b, pod->namespace, pod->job, NULL, &n);
 }
 
 void leases_load(struct writer *w)

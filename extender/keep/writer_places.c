@@ -174,15 +174,14 @@ bool taking_waits(const struct batch *b, const struct writer_op *op)
     char key[JOB_LEASE_KEY_MAX], other[JOB_LEASE_KEY_MAX];
     const struct writer *w = b->w;
     const struct demand *pod = op->demand;
-    const struct alloc_index *x = b->draft ? draft_allocations(b->draft)
-                                           : w->current->allocations;
     if (!w->taking || w->taking->op == op)
         return false;
     job_lease_key(w->taking->op->demand, key);
     job_lease_key(pod, other);
     bool large = pod->job[0] && (size_t)pod->size > w->config.piece;
     return strcmp(key, other) == 0 ||
-           (large && !alloc_index_has_bound(x, pod->namespace, pod->job));
+           (large && !alloc_index_has_bound(batch_allocations(b),
+                                            pod->namespace, pod->job));
 }
 
 /* The pod of a bind, or of what undoes one; false: it is another operation. */

@@ -71,6 +71,8 @@ struct draft *batch_draft(struct batch *b);
 const struct snapshot *batch_peek(struct batch *b);
 /* The state within the batch; valid until its next change. */
 const struct snapshot *batch_view(struct batch *b);
+/* The allocations of that state; cheaper than a view. */
+const struct alloc_index *batch_allocations(const struct batch *b);
 /* Called before anything is stored; 0 or -errno in b->error. */
 int batch_begin(struct batch *b);
 
@@ -188,8 +190,14 @@ int bind_settle(struct batch *b, const struct allocation *fresh,
 int hold_anew(struct batch *b, const struct demand *pod,
               struct allocation **list, size_t n);
 int drop_hold(struct batch *b, const struct allocation *hold);
-/* Drop all places held for a pod's job: when none of its pods is bound any
- * more; always. */
+/* Give back a piece of the places that are held for a job: under one lease
+ * (job_lease_key()), or under any (NULL).  What is left goes in the next
+ * batches, as its lease has ended then.  `*ret_n`: how many places there were,
+ * at most one more than a piece. */
+int lease_give_piece(struct batch *b, const char *namespace, const char *job,
+                     const char *lease, size_t *ret_n);
+/* Drop all places held for a pod's job, of many a piece now: when none of its
+ * pods is bound any more; always. */
 int lease_end_unbound(struct batch *b, const struct demand *pod);
 int lease_give_back(struct batch *b, const struct demand *pod);
 /* End the leases whose time is over. */

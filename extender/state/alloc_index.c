@@ -514,29 +514,47 @@ const struct allocation **alloc_index_large_jobs(const struct alloc_index *x,
     return c.list;
 }
 
-static bool is_bound_of(const struct allocation *a, const char *namespace,
-                        const char *job)
+static bool is_wanted(const struct alloc_wanted *w, const struct allocation *a)
 {
-    return !a->held && strcmp(a->demand.job, job) == 0 &&
-           strcmp(a->demand.namespace, namespace) == 0;
+    return strcmp(a->demand.job, w->job) == 0 &&
+           strcmp(a->demand.namespace, w->namespace) == 0 &&
+           w->is_wanted(w->ctx, a);
 }
 
-static bool trie_has_bound(const struct trie *t, const char *namespace,
-                           const char *job)
+static size_t trie_find_some(const struct trie *t, const struct alloc_wanted *w,
+                             const struct allocation **ret, size_t max)
 {
-    bool has = false;
-    for (uint32_t i = 0; t && i < t->n && !has; i++)
-        has = t->leaf ? is_bound_of(t->slots[i], namespace, job)
-                      : trie_has_bound(t->slots[i], namespace, job);
-    return has;
+    size_t n = 0;
+    for (uint32_t i = 0; t && i < t->n && n < max; i++) {
+        if (!t->leaf)
+            n += trie_find_some(t->slots[i], w, ret + n, max - n);
+        else if (is_wanted(w, t->slots[i]))
+            ret[n++] = t->slots[i];
+    }
+    return n;
+}
+
+size_t alloc_index_find_some(const struct alloc_index *x,
+                             const struct alloc_wanted *w,
+                             const struct allocation **ret, size_t max)
+{
+    return trie_find_some(
+        trie_part(x->roots[KEY_JOB], hash_job(w->namespace, w->job), JOB_BITS),
+        w, ret, max);
+}
+
+static bool is_bound(void *ctx, const struct allocation *a)
+{
+    (void)ctx;
+    return !a->held;
 }
 
 bool alloc_index_has_bound(const struct alloc_index *x, const char *namespace,
                            const char *job)
 {
-    return trie_has_bound(
-        trie_part(x->roots[KEY_JOB], hash_job(namespace, job), JOB_BITS),
-        namespace, job);
+    const struct allocation *any;
+    const struct alloc_wanted w = {namespace, job, is_bound, NULL};
+    return alloc_index_find_some(x, &w, &any, 1) > 0;
 }
 
 const struct allocation **alloc_index_list(const struct alloc_index *x,

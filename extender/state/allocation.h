@@ -96,6 +96,16 @@ const struct allocation **alloc_index_find_job(const struct alloc_index *x,
 const struct allocation **alloc_index_large_jobs(const struct alloc_index *x,
                                                  uint32_t devices,
                                                  size_t *ret_n);
+/* Some of the members of a job, in no order: those that are wanted, at most
+ * `max` into `ret`.  Returns how many.  Cheap when many are. */
+struct alloc_wanted {
+    const char *namespace, *job;
+    bool (*is_wanted)(void *ctx, const struct allocation *a);
+    void *ctx;
+};
+size_t alloc_index_find_some(const struct alloc_index *x,
+                             const struct alloc_wanted *wanted,
+                             const struct allocation **ret, size_t max);
 /* Is any member of a job bound?  Cheap when many are. */
 bool alloc_index_has_bound(const struct alloc_index *x, const char *namespace,
                            const char *job);

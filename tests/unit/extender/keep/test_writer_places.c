@@ -310,6 +310,66 @@ Test(writer_places, of_all_pods_are_released_at_once)
     end(&x);
 }
 
+/* How many allocations there are after each change. */
+struct seen {
+    struct writer *w;
+    size_t last, most; /* that went at once */
+};
+
+static void see(void *ctx)
+{
+    struct seen *seen = ctx;
+    size_t now = count(seen->w);
+    if (now < seen->last && seen->last - now > seen->most)
+        seen->most = seen->last - now;
+    seen->last = now;
+}
+
+static void sweep_until(struct writer *w, size_t n)
+{
+    for (int i = 0; i < SIZE && count(w) > n; i++)
+        writer_sweep(w);
+    cr_expect_eq(count(w), n);
+}
+
+Test(writer_places, of_a_lease_end_in_pieces)
+{
+    char node[8];
+    struct error err = {0};
+    struct world x = start(PIECE);
+    struct demand pod = member(0);
+    plan_node(&x, 0, node);
+    cr_assert_eq(sim_bind(x.w, &pod, node, NULL, &err), 0, "%s", err.text);
+    struct seen seen = {.w = x.w, .last = count(x.w)};
+    cr_assert_eq(seen.last, SIZE);
+    writer_watch(x.w, see, &seen);
+    clock_set_fake(1000000 + WRITER_LEASE_MS + 1);
+    sweep_until(x.w, 1);
+    writer_unwatch(x.w, &seen);
+    cr_expect_eq(seen.most, PIECE, "%zu at once", seen.most);
+    int64_t until_ms;
+    writer_sweep(x.w);
+    cr_expect_not(writer_lease_end(x.w, "ns/job", &until_ms));
+    end(&x);
+}
+
+Test(writer_places, end_in_pieces_behind_the_last_bound_pod)
+{
+    char node[8];
+    struct error err = {0};
+    struct world x = start(PIECE);
+    struct demand pod = member(0);
+    plan_node(&x, 0, node);
+    cr_assert_eq(sim_bind(x.w, &pod, node, NULL, &err), 0, "%s", err.text);
+    struct seen seen = {.w = x.w, .last = count(x.w)};
+    writer_watch(x.w, see, &seen);
+    cr_expect_eq(sim_release(x.w, "m0"), 0);
+    sweep_until(x.w, 0); /* no lease has to run out for it */
+    writer_unwatch(x.w, &seen);
+    cr_expect_eq(seen.most, PIECE + 1, "%zu at once", seen.most);
+    end(&x);
+}
+
 static uint64_t planned(struct world *x)
 {
     struct plans_counts counts;
