@@ -111,6 +111,7 @@ static apply_f *const applies[] = {
     [WRITER_DELETE_SLICE] = apply_delete_slice,
     [WRITER_BIND] = apply_bind,
     [WRITER_RELEASE] = apply_release,
+    [WRITER_RELEASE_JOB] = apply_release_job,
     [WRITER_TRUST] = apply_trust,
     [WRITER_ADOPT] = apply_adopt,
     [WRITER_FREE] = apply_free,
@@ -626,6 +627,7 @@ static void prepare_op(struct writer_op *op)
     op->error = (struct error){0};
     op->created = op->healed = false;
     op->finished = op->again = false;
+    op->n_out = 0;
     op->slice = NULL;
     if (op->kind == WRITER_PUT_SLICE)
         op->result = slice_decode(op->body, op->body_size, &op->slice,

@@ -200,13 +200,17 @@ static int compare_uid(const void *key, const void *item)
     return strcmp(key, *(const char *const *)item);
 }
 
+bool is_among_uids(const char *uid, const char *const *uids, size_t n)
+{
+    return n && bsearch(uid, uids, n, sizeof *uids, compare_uid);
+}
+
 static bool is_kept(const struct writer_op *op, const struct allocation *a)
 {
     const char *uid = a->demand.uid;
     if (a->held || a->number > op->number)
         return true;
-    if (op->n_uids &&
-        bsearch(uid, op->uids, op->n_uids, sizeof *op->uids, compare_uid))
+    if (is_among_uids(uid, op->uids, op->n_uids))
         return true;
     return op->keep && op->keep(op->ctx, uid);
 }

@@ -93,12 +93,24 @@ int lease_give_piece(struct batch *b, const char *namespace, const char *job,
                                      piece + 1);
     for (size_t i = 0; i < n && i < piece && e == 0; i++)
         e = drop_hold(b, list[i]);
-    if (e == 0 && n > piece) {
-        leases_renew(b->w->leases, &list[piece]->demand, clock_ms());
-        sweep_soon(b->w);
-    }
     *ret_n = n;
     return e;
+}
+
+/* The next batches go on with the lease of `held`. */
+static void end_soon(struct batch *b, const struct demand *held)
+{
+    leases_renew(b->w->leases, held, clock_ms());
+    sweep_soon(b->w);
+}
+
+static void end_orphans_soon(struct batch *b, const struct demand *pod)
+{
+    const struct allocation *any;
+    const struct alloc_wanted wanted = {pod->namespace, pod->job, is_held_under,
+                                        NULL};
+    if (alloc_index_find_some(batch_allocations(b), &wanted, &any, 1) > 0)
+        end_soon(b, &any->demand);
 }
 
 /* What is held under the lease of `pod`; `*ret_n` as of lease_give_piece(). */
@@ -121,7 +133,10 @@ static int give_back_lease(struct batch *b, const struct demand *pod,
 int lease_give_back(struct batch *b, const struct demand *pod)
 {
     size_t n;
-    return give_back_lease(b, pod, &n);
+    int e = give_back_lease(b, pod, &n);
+    if (e == 0 && n > b->w->config.piece)
+        end_soon(b, pod);
+    return e;
 }
 
 /* A lease that has ended. */
@@ -131,7 +146,9 @@ static int expire(struct batch *b, const struct demand *pod)
     int e = give_back_lease(b, pod, &n);
     if (e == 0 && n == 0)
         leases_drop(b->w->leases, pod);
-    else if (e == 0 && n <= b->w->config.piece)
+    else if (e == 0 && n > b->w->config.piece)
+        sweep_soon(b->w);
+    else if (e == 0)
         log_event(LOG_INFO, "lease-ended", "namespace", pod->namespace, "job",
                   pod->job, NULL);
     return e;
@@ -168,7 +185,10 @@ int lease_end_unbound(struct batch *b, const struct demand *pod)
     if (e < 0 || !member ||
         alloc_index_has_bound(batch_allocations(b), pod->namespace, pod->job))
         return e;
-    return lease_give_piece(b, pod->namespace, pod->job, NULL, &n);
+    e = lease_give_piece(b, pod->namespace, pod->job, NULL, &n);
+    if (e == 0 && n > b->w->config.piece)
+        end_orphans_soon(b, pod);
+    return e;
 }
 
 void leases_load(struct writer *w)

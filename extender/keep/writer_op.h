@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "extender/pods/applied.h"
+#include "extender/pods/job_pod.h"
 #include "extender/state/candidates.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/error.h"
@@ -20,16 +21,23 @@ enum writer_kind {
     WRITER_LIST_SLICES,  /* after (or NULL), limit; node filter or NULL */
     WRITER_BIND,         /* demand, node */
     WRITER_RELEASE,      /* namespace, pod */
-    WRITER_TRUST,        /* node: it is no longer in doubt, as the node
+    WRITER_RELEASE_JOB, /* job, number, unfed_uids (sorted): its bound pods with
+                          * a number up to that, then, when it has no others,
+                          * what is held for it.  Large jobs take several
+                          * batches.  `n_out`: how many allocations; -ENOENT:
+                          * none; -EBUSY: the node of one of unfed_uids was told
+                          * of it, or a pod was bound meanwhile; the others'
+                          * are free */
+    WRITER_TRUST,       /* node: it is no longer in doubt, as the node
                           * itself (`owner` set) or an operator says; NULL:
                           * none is.  -ENOENT: none is in doubt, or no such
                           * node */
-    WRITER_SET_POLICY,   /* policy */
-    WRITER_SET_FABRIC,   /* fabric */
-    WRITER_CALL,         /* tests: call(ctx) between two batches */
-    WRITER_FED,          /* node, number: it is about to be told of allocations
+    WRITER_SET_POLICY,  /* policy */
+    WRITER_SET_FABRIC,  /* fabric */
+    WRITER_CALL,        /* tests: call(ctx) between two batches */
+    WRITER_FED,         /* node, number: it is about to be told of allocations
                           * up to that number */
-    WRITER_PODS,         /* changes, n_changes: see applied.h; -ENOENT, -EEXIST,
+    WRITER_PODS,        /* changes, n_changes: see applied.h; -ENOENT, -EEXIST,
                           * -EFBIG too many; `n_out`: the change that failed */
 
     /* what the API server says (cluster.h); never refused for lack of room */
@@ -86,7 +94,7 @@ struct writer_op {
                         * fed, trust, move, offer, bars, drain */
     const char *owner; /* put, delete, trust: the node that asks, and may only
                         * touch its own; NULL: anybody */
-    uint64_t number;   /* keep, free, fed */
+    uint64_t number;   /* keep, free, fed, release of a job */
     bool gone;         /* heard, lost, move, claim, drain */
     /* the poster's; the writer takes references of its own */
     struct policy *policy;         /* set; NULL: none */
@@ -118,6 +126,12 @@ struct writer_op {
             bool unfed;      /* only when its node was never told of it
                               * (-EBUSY) */
         };
+        struct { /* release a job */
+            const struct job_name *job;
+            const char *const *unfed_uids; /* free only when their nodes were
+                                            * never told of them */
+            size_t n_unfed;
+        };
         struct { /* keep */
             const char *const *uids;
             size_t n_uids;
@@ -143,11 +157,11 @@ struct writer_op {
     bool created; /* put: did not exist before; bind: not a repeat */
     bool healed;  /* adopt: the pod had another one here */
     uint64_t resource_version;
-    struct str out;                /* get: the object's JSON; list: an array of
+    struct str out; /* get: the object's JSON; list: an array of
                             * them; bind: the allocation's JSON. Caps
                             * and frees are the poster's. */
-    size_t n_out;                  /* list, keep, lead: how many */
-    bool more;                     /* list: there is another page */
+    size_t n_out;   /* list, keep, lead, release of a job: how many */
+    bool more;      /* list: there is another page */
     char last[SLICE_NAME_MAX + 1]; /* list: the last name given */
 
     void (*done)(struct writer_op *op);

@@ -184,6 +184,13 @@ bool taking_waits(const struct batch *b, const struct writer_op *op)
                                             pod->namespace, pod->job));
 }
 
+bool taking_is_of_job(const struct writer *w, const struct job_name *job)
+{
+    const struct demand *pod = w->taking ? w->taking->op->demand : NULL;
+    return pod && strcmp(pod->job, job->name) == 0 &&
+           strcmp(pod->namespace, job->namespace) == 0;
+}
+
 /* The pod of a bind, or of what undoes one; false: it is another operation. */
 static bool op_pod(const struct writer_op *op, const char *ret_pod[2])
 {

@@ -14,15 +14,25 @@ void apply_fed(struct batch *b, struct writer_op *op)
         feed_progress_raise(b->w->fed, op->node, op->number);
 }
 
+bool is_told(const struct batch *b, const struct allocation *a)
+{
+    return a->number <= feed_progress_pending(b->w->fed, a->node);
+}
+
+int refuse_told(struct writer_op *op, const struct allocation *a)
+{
+    return error_set(&op->error, EBUSY,
+                     "pod %s/%s: node %s has just been told to run it",
+                     a->demand.namespace, a->demand.name, a->node);
+}
+
 bool may_give_back(const struct batch *b, struct writer_op *op,
                    const struct allocation *a)
 {
-    if (!op->unfed || a->number > feed_progress_pending(b->w->fed, a->node))
-        return true;
-    op->result = error_set(&op->error, EBUSY,
-                           "pod %s/%s: node %s has just been told to run it",
-                           op->namespace, op->pod, a->node);
-    return false;
+    bool may = !op->unfed || !is_told(b, a);
+    if (!may)
+        op->result = refuse_told(op, a);
+    return may;
 }
 
 void apply_pods(struct batch *b, struct writer_op *op)

@@ -85,6 +85,7 @@ void apply_put_slice(struct batch *b, struct writer_op *op);
 void apply_delete_slice(struct batch *b, struct writer_op *op);
 void apply_bind(struct batch *b, struct writer_op *op);
 void apply_release(struct batch *b, struct writer_op *op);
+void apply_release_job(struct batch *b, struct writer_op *op);
 /* Release a pod's allocation (no held place), and all that is held for its job
  * once none of its pods is bound; 0 or -errno in b->error. */
 int release_pod(struct batch *b, struct writer_op *op,
@@ -104,6 +105,7 @@ size_t list_conflicts(struct batch *b, const char *name,
 void tell_conflicts(struct batch *b, const char *name,
                     const struct allocation *const *known, size_t n_known);
 void apply_free(struct batch *b, struct writer_op *op);
+bool is_among_uids(const char *uid, const char *const *uids, size_t n);
 void apply_keep(struct batch *b, struct writer_op *op);
 void apply_lost(struct batch *b, struct writer_op *op);
 void apply_rooms(struct batch *b, struct writer_op *op);
@@ -111,6 +113,9 @@ void apply_lead(struct batch *b, struct writer_op *op);
 void apply_follow(struct batch *b, struct writer_op *op);
 /* --- what is applied: writer_pods.c --- */
 void apply_fed(struct batch *b, struct writer_op *op);
+/* Was its node told of it?  A refusal for that (-EBUSY). */
+bool is_told(const struct batch *b, const struct allocation *a);
+int refuse_told(struct writer_op *op, const struct allocation *a);
 /* False, and the operation refused, when it is limited to allocations that no
  * node was told of, and the node was told of this one. */
 bool may_give_back(const struct batch *b, struct writer_op *op,
@@ -191,13 +196,12 @@ int hold_anew(struct batch *b, const struct demand *pod,
               struct allocation **list, size_t n);
 int drop_hold(struct batch *b, const struct allocation *hold);
 /* Give back a piece of the places that are held for a job: under one lease
- * (job_lease_key()), or under any (NULL).  What is left goes in the next
- * batches, as its lease has ended then.  `*ret_n`: how many places there were,
- * at most one more than a piece. */
+ * (job_lease_key()), or under any (NULL).  `*ret_n`: how many there were, at
+ * most one more than a piece; that is for the caller. */
 int lease_give_piece(struct batch *b, const char *namespace, const char *job,
                      const char *lease, size_t *ret_n);
-/* Drop all places held for a pod's job, of many a piece now: when none of its
- * pods is bound any more; always. */
+/* Drop all places held for a pod's job: when none of its pods is bound any
+ * more; always.  Of many a piece now, the others in the next batches. */
 int lease_end_unbound(struct batch *b, const struct demand *pod);
 int lease_give_back(struct batch *b, const struct demand *pod);
 /* End the leases whose time is over. */
@@ -230,6 +234,8 @@ int taking_go_on(struct batch *b, struct writer_op *op);
  * first of another large one? */
 bool taking_is_of(const struct writer *w, const struct writer_op *op);
 bool taking_waits(const struct batch *b, const struct writer_op *op);
+/* Is that job getting its places? */
+bool taking_is_of_job(const struct writer *w, const struct job_name *job);
 /* Is an operation on the same pod before it in `ops`, and goes into the next
  * batch, as this one has to? */
 bool taking_delays(const struct writer *w, const struct writer_op *ops,

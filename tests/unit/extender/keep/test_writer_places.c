@@ -370,6 +370,123 @@ Test(writer_places, end_in_pieces_behind_the_last_bound_pod)
     end(&x);
 }
 
+/* Binds the first `n` pairs of the job. */
+static void bind_some(struct world *x, int n)
+{
+    char node[8];
+    for (int i = 0; i < n; i++) {
+        struct demand pod = member(i);
+        struct error err = {0};
+        plan_node(x, i, node);
+        cr_assert_eq(sim_bind(x->w, &pod, node, NULL, &err), 0, "%s", err.text);
+    }
+    cr_assert_eq(count(x->w), SIZE);
+}
+
+static uint64_t newest(struct writer *w, const char *pod)
+{
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(w);
+    const struct allocation *a = alloc_index_find(s->allocations, "ns", pod);
+    cr_assert(a, "%s", pod);
+    return a->number;
+}
+
+static const struct job_name the_job = {"ns", "job"};
+
+Test(writer_places, of_a_job_are_released_in_pieces)
+{
+    struct world x = start(PIECE);
+    bind_some(&x, SIZE / 2);
+    struct seen seen = {.w = x.w, .last = count(x.w)};
+    writer_watch(x.w, see, &seen);
+    struct writer_op op = {
+        .kind = WRITER_RELEASE_JOB, .job = &the_job, .number = UINT64_MAX};
+    cr_expect_eq(writer_run(x.w, &op), 0, "%s", op.error.text);
+    writer_unwatch(x.w, &seen);
+    cr_expect_eq(op.n_out, SIZE, "%zu", op.n_out);
+    cr_expect_eq(count(x.w), 0);
+    cr_expect_geq(seen.most, PIECE);
+    cr_expect_leq(seen.most, 2 * PIECE, "%zu at once", seen.most);
+    cr_expect_eq(writer_run(x.w, &op), -ENOENT);
+    cr_expect_eq(op.n_out, 0);
+    end(&x);
+}
+
+Test(writer_places, of_a_job_in_one_piece_are_one_transaction)
+{
+    struct world x = start(SIZE + 1);
+    bind_some(&x, SIZE / 2);
+    cleanup_with(snapshot) struct snapshot *before = writer_snapshot(x.w);
+    struct writer_op op = {
+        .kind = WRITER_RELEASE_JOB, .job = &the_job, .number = UINT64_MAX};
+    cr_expect_eq(writer_run(x.w, &op), 0, "%s", op.error.text);
+    cleanup_with(snapshot) struct snapshot *after = writer_snapshot(x.w);
+    cr_expect_eq(after->number, before->number + 1);
+    cr_expect_eq(count(x.w), 0);
+    end(&x);
+}
+
+Test(writer_places, of_pods_that_were_bound_later_stay)
+{
+    struct world x = start(PIECE);
+    bind_some(&x, SIZE);
+    struct writer_op op = {.kind = WRITER_RELEASE_JOB,
+                           .job = &the_job,
+                           .number = newest(x.w, "m9")};
+    cr_expect_eq(writer_run(x.w, &op), -EBUSY);
+    cr_expect(strstr(op.error.text, "bound meanwhile"), "%s", op.error.text);
+    cr_expect_eq(op.n_out, 10, "%zu", op.n_out);
+    cr_expect_eq(count(x.w), SIZE - 10);
+    (void)newest(x.w, "m10"); /* is there */
+    end(&x);
+}
+
+Test(writer_places, of_pods_that_a_node_was_told_of_stay)
+{
+    static const char *const unfed[] = {"uid-m2", "uid-m7"};
+    struct world x = start(PIECE);
+    bind_some(&x, SIZE);
+    char node[8];
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(x.w);
+    const struct allocation *a = alloc_index_find(s->allocations, "ns", "m7");
+    cr_assert_str_eq(a->demand.uid, unfed[1]);
+    (void)snprintf(node, sizeof node, "%s", a->node);
+    const struct allocation *m2 = alloc_index_find(s->allocations, "ns", "m2");
+    size_t stays = 1 + (strcmp(m2->node, node) == 0);
+    struct writer_op fed = {
+        .kind = WRITER_FED, .node = node, .number = a->number};
+    cr_assert_eq(writer_run(x.w, &fed), 0);
+    struct writer_op op = {.kind = WRITER_RELEASE_JOB,
+                           .job = &the_job,
+                           .number = UINT64_MAX,
+                           .unfed_uids = unfed,
+                           .n_unfed = ARRAY_LEN(unfed)};
+    cr_expect_eq(writer_run(x.w, &op), -EBUSY);
+    cr_expect(strstr(op.error.text, node), "%s", op.error.text);
+    cr_expect_eq(count(x.w), stays);
+    (void)newest(x.w, "m7"); /* is there */
+    end(&x);
+}
+
+Test(writer_places, of_a_job_are_released_when_all_are_there)
+{
+    char node[8];
+    struct world x = start(PIECE);
+    struct demand pod = member(0);
+    struct group g = {.w = x.w};
+    plan_node(&x, 0, node);
+    add_bind(&g, &pod, node);
+    g.ops[g.n++] = (struct writer_op){
+        .kind = WRITER_RELEASE_JOB, .job = &the_job, .number = UINT64_MAX};
+    run(&g);
+    cr_expect_eq(g.ops[0].result, 0, "%s", g.ops[0].error.text);
+    cr_expect_eq(g.ops[1].result, 0, "%s", g.ops[1].error.text);
+    cr_expect_eq(g.order[0], 0, "it waits for the bind");
+    cr_expect_eq(g.ops[1].n_out, SIZE);
+    cr_expect_eq(count(x.w), 0);
+    end(&x);
+}
+
 static uint64_t planned(struct world *x)
 {
     struct plans_counts counts;
