@@ -51,6 +51,8 @@ void follow_events(struct httpd_request *rq, struct app *app,
                    const struct history_query *query);
 /* DELETE of the allocation of a pod: namespace, name. */
 void handle_release(struct httpd_request *rq, void *ctx);
+/* … of those of all pods of a job: namespace, name. */
+void handle_release_job(struct httpd_request *rq, void *ctx);
 
 /* Bring the metrics of services' shares up to date. */
 void gauge_policy(struct app *app, const struct snapshot *s);

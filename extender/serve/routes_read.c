@@ -480,6 +480,8 @@ const struct httpd_route read_routes[] = {
     {HTTPD_DELETE, "/v1/doubt/:", handle_trust, 0, "trust"},
     {HTTPD_GET, "/v1/jobs", on_jobs, 0, "jobs"},
     {HTTPD_GET, "/v1/jobs/:/:", on_job, 0, "job"},
+    {HTTPD_DELETE, "/v1/jobs/:/:/allocations", handle_release_job, 0,
+     "job-release"},
     {HTTPD_GET, "/v1/jobs/:/:/drawing", on_job_drawing, 0, "job-drawing"},
     {HTTPD_GET, "/v1/jobs/:/:/maps", on_job_maps, 0, "job-maps"},
     {HTTPD_GET, "/v1/pending", on_pending, 0, "pending"},

@@ -120,6 +120,11 @@ void ops_stop(void)
     "{\"Pod\":{\"metadata\":{\"name\":\"bound\",\"namespace\":\"ns\"," \
     "\"uid\":\"uid-bound\",\"labels\":{\"biga.dev/role\":\"xpu\"}},"   \
     "\"spec\":{}},\"Nodes\":null,\"NodeNames\":[\"node000\",\"node001\"]}"
+#define SOLO                                                            \
+    "{\"Pod\":{\"metadata\":{\"name\":\"solo\",\"namespace\":\"ns\","   \
+    "\"uid\":\"uid-solo\",\"labels\":{\"biga.dev/role\":\"xpu\","       \
+    "\"biga.dev/job\":\"solo\",\"biga.dev/pair\":\"0\"}},\"spec\":{}}," \
+    "\"Nodes\":null,\"NodeNames\":[\"node000\",\"node001\"]}"
 #define POD                                                                  \
     "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"new\",\"namespace\":\"ns\"," \
     "\"labels\":{\"biga.dev/role\":\"xpu\"}},\"spec\":{\"containers\":[{"    \
@@ -182,6 +187,8 @@ const struct example ops_examples[] = {
     {"get", "/v1/pending", NULL, NULL, 200},
     {"get", "/v1/pending", "/v1/pending?namespace=ns&limit=1", NULL, 200},
     {"get", "/v1/jobs/{namespace}/{job}", "/v1/jobs/ns/ring", NULL, 200},
+    {"delete", "/v1/jobs/{namespace}/{job}/allocations",
+     "/v1/jobs/ns/ring/allocations", NULL, 409}, /* its pods are to run */
     {"get", "/v1/jobs/{namespace}/{job}/drawing", "/v1/jobs/ns/ring/drawing",
      NULL, 200},
     {"get", "/v1/jobs/{namespace}/{job}/maps", "/v1/jobs/ns/ring/maps", NULL,
@@ -220,6 +227,13 @@ const struct example ops_examples[] = {
     {"get", "/v1/why", "/v1/why?pod=ns/bound", NULL, 200},
     {"delete", "/v1/allocations/{namespace}/{pod}", "/v1/allocations/ns/bound",
      NULL, 200},
+    {"post", "/v1/scheduler/filter", NULL, SOLO, 200},
+    {"post", "/v1/scheduler/bind", NULL,
+     "{\"PodName\":\"solo\",\"PodNamespace\":\"ns\",\"PodUID\":\"uid-solo\","
+     "\"Node\":\"node001\"}",
+     200},
+    {"delete", "/v1/jobs/{namespace}/{job}/allocations",
+     "/v1/jobs/ns/solo/allocations", NULL, 200},
     {"get", "/v1/nodes/{node}/pods", "/v1/nodes/node000/pods", NULL, 200},
     {"get", "/v1/nodes/{node}/streams", "/v1/nodes/node000/streams", NULL, 200},
     {"get", "/v1/nodes/{node}/streams/{id}", "/v1/nodes/node000/streams/0123",

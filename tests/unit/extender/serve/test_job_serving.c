@@ -125,11 +125,15 @@ Test(job_serving, whole_job_comes_and_goes)
         cr_assert_str_eq(str_text(&error), "");
     }
     cr_assert_eq(count_items(s, "/v1/allocations"), 12);
-    for (int i = 0; i < 12; i++) {
-        cleanup_free char *path = xasprintf("/v1/allocations/default/a-%s-%d",
-                                            i % 2 ? "xpu" : "host", i / 2);
-        cJSON_Delete(ask(s, SERVER_READ, "DELETE", path, NULL));
-    }
+    cJSON_Delete(
+        ask(s, SERVER_READ, "DELETE", "/v1/allocations/default/a-xpu-5", NULL));
+    cr_assert_eq(count_items(s, "/v1/allocations"), 11);
+    cleanup_with(json) cJSON *gone =
+        ask(s, SERVER_READ, "DELETE", "/v1/jobs/default/a/allocations", NULL);
+    const cJSON *released = cJSON_GetObjectItemCaseSensitive(gone, "released");
+    cr_expect_eq(
+        cJSON_GetObjectItemCaseSensitive(released, "allocations")->valueint,
+        11);
     cr_assert_eq(count_items(s, "/v1/allocations"), 0);
 }
 

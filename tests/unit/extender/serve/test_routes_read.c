@@ -376,6 +376,29 @@ Test(read, releases_allocations)
     cr_expect_eq(metrics_get(x.app.listener.metrics, APP_RELEASES, &label), 1);
 }
 
+Test(read, releases_the_allocations_of_a_job)
+{
+    static const char job[] = "/v1/jobs/ns/j/allocations";
+    fill(2);
+    const char *label = "released";
+    struct demand d = sim_member("j0", ROLE_HOST, "j", 0, 2);
+    cr_assert_eq(sim_bind(x.app.writer, &d, "n1", NULL, NULL), 0);
+    cr_assert_eq(get("/v1/allocations/ns/j%2F1"), 200, "it is held");
+    cr_expect_eq(raw_call(x.port, "DELETE", "/v1/jobs/ns/j/allocations?x=1", "",
+                          NULL, &reply),
+                 400);
+    cr_assert_eq(raw_call(x.port, "DELETE", job, "", NULL, &reply), 200);
+    expect_body("{\"released\":{\"namespace\":\"ns\",\"name\":\"j\","
+                "\"allocations\":2}}");
+    cr_expect_eq(get("/v1/allocations/ns/j0"), 404);
+    cr_expect_eq(get("/v1/allocations/ns/j%2F1"), 404);
+    cr_expect_eq(get("/v1/allocations/ns/p"), 200, "it is of no job");
+    cr_expect_eq(metrics_get(x.app.listener.metrics, APP_RELEASES, &label), 1,
+                 "a held place is no pod's");
+    cr_expect_eq(raw_call(x.port, "DELETE", job, "", NULL, &reply), 404);
+    expect_body("job ns/j: nothing is allocated to it");
+}
+
 Test(read, refuses_unknown_parameters)
 {
     static const char *const bad[] = {
