@@ -148,9 +148,9 @@ def run_job(scheduler, read, path, pairs, pid):
 
 
 def release_job(read, pairs, pid):
-    Steps(pid).step("release", lambda: in_parallel(
-        read, range(int(pairs)), lambda server, rank: server.call(
-            "DELETE", f"/v1/allocations/bench/big-{rank}")))
+    answer = Steps(pid).step("release", lambda: Server(read).call(
+        "DELETE", "/v1/jobs/bench/big/allocations"))
+    assert json.loads(answer)["released"]["allocations"] == int(pairs), answer
 
 
 def answers(scheduler, read, path):
