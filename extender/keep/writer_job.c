@@ -338,10 +338,13 @@ static bool grows_over(const struct policy_quota *quota,
 bool exceeds_quota(struct batch *b, const char *namespace,
                    const struct namespace_use *before)
 {
-    const struct snapshot *s = batch_view(b);
+    const struct policy_quota *quota = policy_find_quota(b->w->current->policy,
+                                                         namespace);
     struct namespace_use after;
-    snapshot_quota_use(s, namespace, &after);
-    return grows_over(policy_find_quota(s->policy, namespace), before, &after);
+    if (!quota)
+        return false; /* a view of what has changed is dear */
+    snapshot_quota_use(batch_view(b), namespace, &after);
+    return grows_over(quota, before, &after);
 }
 
 /* Would the places of a job, of which nobody has one yet, exceed the quota? */

@@ -64,7 +64,7 @@ struct job_release {
     struct writer_op *op;
 };
 
-/* Why not goes into the operation, of one of those that stay. */
+/* Why not goes into the operation, of one of those that are bound and stay. */
 static bool is_to_release(void *ctx, const struct allocation *a)
 {
     const struct job_release *x = ctx;
@@ -105,13 +105,11 @@ static int release_members(struct batch *b, struct writer_op *op)
     return e;
 }
 
-/* When nobody is bound any more, a piece of what is held. */
+/* Of a job of which nobody is bound any more, a piece of what is held. */
 static int release_places(struct batch *b, struct writer_op *op)
 {
     const struct job_name *job = op->job;
     size_t piece = b->w->config.piece, n;
-    if (alloc_index_has_bound(batch_allocations(b), job->namespace, job->name))
-        return 0;
     int e = lease_give_piece(b, job->namespace, job->name, NULL, &n);
     if (e < 0)
         return e;
@@ -128,7 +126,7 @@ void apply_release_job(struct batch *b, struct writer_op *op)
     }
     op->error = (struct error){0}; /* of an earlier batch */
     int e = release_members(b, op);
-    if (e == 0 && !op->again)
+    if (e == 0 && !op->again && !op->error.code)
         e = release_places(b, op);
     if (e < 0)
         op->error = (struct error){0}; /* it is the batch's */
