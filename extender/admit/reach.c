@@ -47,7 +47,7 @@ static const struct {
     {"/v1/history/:/:", HTTPD_GET, REACH_HISTORY},
     {"/v1/history/:/:/:", HTTPD_GET, REACH_HISTORY},
     {"/v1/jobs", HTTPD_GET, REACH_SEEN},
-    {"/v1/jobs/:/:", HTTPD_GET, REACH_PATH},
+    {"/v1/jobs/:/:", HTTPD_GET | HTTPD_DELETE, REACH_PATH},
     {"/v1/jobs/:/:/allocations", HTTPD_DELETE, REACH_PATH},
     {"/v1/jobs/:/:/drawing", HTTPD_GET, REACH_PATH},
     {"/v1/jobs/:/:/maps", HTTPD_GET, REACH_PATH},

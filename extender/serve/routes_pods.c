@@ -1,5 +1,6 @@
 #include "extender/serve/routes_pods.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -234,6 +235,140 @@ static void on_delete_secret(struct httpd_request *rq, void *ctx)
     struct pod_change one = {.kind = CONFIG_DELETE, .secret = true};
     if (httpd_query_only(rq, no_params))
         post_delete(rq, ctx, one);
+}
+
+/* --- delete of a whole job ----------------------------------------------- */
+
+struct job_delete {
+    struct waiting waiting; /* first */
+    struct pod_set *set;    /* has the names */
+    struct pod_change *changes;
+    size_t n, n_made;
+};
+
+static void job_delete_destroy(struct waiting *w)
+{
+    struct job_delete *d = (struct job_delete *)w;
+    pod_set_unref(d->set);
+    free(d->changes);
+    free(d);
+}
+
+/* As many of the next ones as one operation makes. */
+static void take_next(struct job_delete *d)
+{
+    struct writer_op *op = &d->waiting.op;
+    size_t left = d->n - d->n_made;
+    op->changes = d->changes + d->n_made;
+    op->n_changes = left < APPLIED_CHANGES_MAX ? left : APPLIED_CHANGES_MAX;
+}
+
+/* The pod that this operation failed at has gone meanwhile. */
+static void leave_out(struct job_delete *d)
+{
+    size_t at = d->n_made + d->waiting.op.n_out;
+    d->n--;
+    memmove(&d->changes[at], &d->changes[at + 1],
+            (d->n - at) * sizeof *d->changes);
+}
+
+static bool job_delete_follow(struct waiting *w)
+{
+    struct job_delete *d = (struct job_delete *)w;
+    struct writer_op *op = &w->op;
+    if (op->result == -ENOENT)
+        leave_out(d);
+    else if (op->result < 0)
+        return false;
+    else
+        d->n_made += op->n_changes;
+    if (d->n_made == d->n) {
+        op->result = 0;
+        return false;
+    }
+    take_next(d);
+    waiting_again(w);
+    return true;
+}
+
+static void job_delete_answer(struct httpd_request *rq, struct waiting *w)
+{
+    const struct job_delete *d = (const struct job_delete *)w;
+    struct str *out = httpd_reply(rq);
+    if (w->op.result < 0) {
+        httpd_fail(rq, waiting_failure(w), "%s; %zu of %zu pods are to end",
+                   w->op.error.text, d->n_made, d->n);
+        return;
+    }
+    jwrite_object(out, NULL);
+    jwrite_text(out, "kind", "Job");
+    jwrite_text(out, "namespace", httpd_arg(rq, 0));
+    jwrite_text(out, "name", httpd_arg(rq, 1));
+    jwrite_array(out, "items");
+    for (size_t i = 0; i < d->n; i++) {
+        const struct pod_change *c = &d->changes[i];
+        write_result(c, c->namespace, c->name, out);
+        jwrite_text(out, "uid", c->result_uid);
+        jwrite_end_object(out);
+    }
+    jwrite_end_array(out);
+    jwrite_end_object(out);
+    str_add_c(out, '\n');
+}
+
+static const struct waiting_kind deleting_job = {.follow = job_delete_follow,
+                                                 .answer = job_delete_answer,
+                                                 .destroy = job_delete_destroy};
+
+static void add_change(struct job_delete *d, const struct applied_pod *p,
+                       int64_t grace_s, size_t *cap)
+{
+    d->changes = xgrow(d->changes, d->n, cap, sizeof *d->changes);
+    d->changes[d->n++] = (struct pod_change){.kind = APPLIED_DELETE,
+                                             .namespace = p->namespace,
+                                             .name = p->name,
+                                             .uid = p->uid,
+                                             .grace_s = grace_s};
+}
+
+/* Host pods last: they take those with them that are there still. */
+static void list_members(struct job_delete *d, const char *namespace,
+                         const char *job, int64_t grace_s)
+{
+    size_t cap = 0, first = pod_set_from(d->set, namespace, "", false);
+    for (unsigned hosts = 0; hosts < 2; hosts++) {
+        for (size_t i = first; i < d->set->n_pods; i++) {
+            const struct applied_pod *p = d->set->pods[i];
+            if (strcmp(p->namespace, namespace) != 0)
+                break;
+            if (strcmp(p->demand.job, job) == 0 &&
+                (p->demand.role == ROLE_HOST) == (hosts == 1))
+                add_change(d, p, grace_s, &cap);
+        }
+    }
+}
+
+static void on_delete_job(struct httpd_request *rq, void *ctx)
+{
+    static const char *const params[] = {"grace", NULL};
+    struct app *app = ctx;
+    const char *namespace = httpd_arg(rq, 0), *job = httpd_arg(rq, 1);
+    int64_t grace_s;
+    if (!httpd_query_only(rq, params) || !read_grace(rq, &grace_s))
+        return;
+    struct job_delete *d = xcalloc(1, sizeof *d);
+    d->set = applied_get(applied_of(app));
+    list_members(d, namespace, job, grace_s);
+    if (d->n == 0) {
+        httpd_fail(rq, 404, "job %.63s/%.253s: has no pods that were applied",
+                   namespace, job);
+        job_delete_destroy(&d->waiting);
+        return;
+    }
+    d->waiting.op.kind = WRITER_PODS;
+    d->waiting.op.out = STR_INIT(STR_MAX_DEFAULT);
+    take_next(d);
+    waiting_post(&d->waiting, &deleting_job, rq, app);
 }
 
 /* --- looking ------------------------------------------------------------- */
@@ -490,6 +625,7 @@ const struct httpd_route pods_routes[] = {
     {HTTPD_GET, "/v1/pods", on_list, 0, "pods"},
     {HTTPD_GET, "/v1/pods/:/:", on_pod, 0, "pod"},
     {HTTPD_DELETE, "/v1/pods/:/:", on_delete, 0, "delete"},
+    {HTTPD_DELETE, "/v1/jobs/:/:", on_delete_job, 0, "job-delete"},
     {HTTPD_GET, "/v1/configs", on_configs, 0, "configs"},
     {HTTPD_GET, "/v1/configmaps/:/:", on_configmap, 0, "configmap"},
     {HTTPD_DELETE, "/v1/configmaps/:/:", on_delete_configmap, 0,
@@ -513,6 +649,7 @@ static void on_elsewhere(struct httpd_request *rq, void *ctx)
 const struct httpd_route pods_elsewhere_routes[] = {
     {HTTPD_POST, "/v1/pods", on_elsewhere, APPLIED_BODY_MAX, "apply"},
     {HTTPD_DELETE, "/v1/pods/:/:", on_elsewhere, 0, "delete"},
+    {HTTPD_DELETE, "/v1/jobs/:/:", on_elsewhere, 0, "job-delete"},
     {HTTPD_GET, "/v1/configs", on_elsewhere, 0, "configs"},
     {HTTPD_GET, "/v1/configmaps/:/:", on_elsewhere, 0, "configmap"},
     {HTTPD_DELETE, "/v1/configmaps/:/:", on_elsewhere, 0, "configmap-delete"},

@@ -261,6 +261,7 @@ const struct example ops_examples[] = {
     {"delete", "/v1/secrets/{namespace}/{name}", "/v1/secrets/default/s", NULL,
      200},
     {"delete", "/v1/pods/{namespace}/{name}", "/v1/pods/ns/new", NULL, 200},
+    {"delete", "/v1/jobs/{namespace}/{job}", "/v1/jobs/ns/ring", NULL, 200},
 };
 
 const size_t ops_n_examples = ARRAY_LEN(ops_examples);

@@ -59,6 +59,7 @@ Test(reach, paths_of_pods_and_jobs_are_of_their_namespace)
     for (size_t i = 0; i < ARRAY_LEN(paths); i++)
         cr_expect_eq(reach_of(HTTPD_GET, paths[i]), REACH_PATH, "%s", paths[i]);
     cr_expect_eq(reach_of(HTTPD_DELETE, "/v1/pods/:/:"), REACH_PATH);
+    cr_expect_eq(reach_of(HTTPD_DELETE, "/v1/jobs/:/:"), REACH_PATH);
     cr_expect_eq(reach_of(HTTPD_DELETE, "/v1/jobs/:/:/allocations"),
                  REACH_PATH);
 }

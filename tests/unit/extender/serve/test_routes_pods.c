@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "extender/run/embedded.h"
 #include "lib/base/json.h"
 #include "lib/io/log.h"
 #include "tests/lib/http/rawclient.h"
@@ -290,4 +291,58 @@ Test(routes_pods, are_the_api_servers_in_a_cluster)
     cr_expect_eq(delete ("/v1/pods/default/a"), 404);
     cr_expect_eq(get("/v1/configs"), 404);
     cr_expect_eq(get("/v1/secrets/default/a"), 404);
+}
+
+/* --- whole jobs ------------------------------------------------------------ */
+
+enum { JOB_PODS = APPLIED_CHANGES_MAX + 3 };
+
+/* Pods of the job "big", the first of which is a host pod. */
+static void apply_job(int from, int to)
+{
+    cleanup_str struct str body = STR_INIT(8 << 20);
+    for (int i = from; i < to; i++)
+        str_addf(&body,
+                 "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"big-%05d\","
+                 "\"labels\":{\"biga.dev/role\":\"%s\",\"biga.dev/job\":"
+                 "\"big\"}},\"spec\":{\"containers\":[{\"name\":\"c\","
+                 "\"image\":\"i\"}]}}",
+                 i, i == 0 ? "host" : "xpu");
+    cr_assert_eq(post(str_text(&body)), 200, "%s", str_text(&reply.body));
+}
+
+static const char *item_name(const cJSON *items, int i)
+{
+    return cJSON_GetStringValue(
+        cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(items, i), "name"));
+}
+
+Test(routes_pods, delete_all_of_a_job)
+{
+    struct error err;
+    cleanup_with(json) cJSON *json = NULL;
+    cr_assert_eq(post(SECRET POD("other", "i")), 200);
+    apply_job(0, JOB_PODS / 2);
+    apply_job(JOB_PODS / 2, JOB_PODS);
+    cr_expect_eq(delete ("/v1/jobs/default/big?grace=x"), 400);
+    cr_assert_eq(delete ("/v1/jobs/default/big?grace=7"), 200, "%s",
+                 str_text(&reply.body));
+    cr_assert_eq(json_parse(reply.body.data, reply.body.size, &json, &err), 0);
+    const cJSON *items = cJSON_GetObjectItemCaseSensitive(json, "items");
+    cr_expect_eq(cJSON_GetArraySize(items), JOB_PODS);
+    cr_expect_str_eq(item_name(items, 0), "big-00001");
+    cr_expect_str_eq(item_name(items, JOB_PODS - 1), "big-00000",
+                     "host pods last");
+    cleanup_with(pod_set) struct pod_set *set =
+        applied_get(x.embedded->store.applied);
+    cr_assert_eq(set->n_pods, JOB_PODS + 1);
+    for (size_t i = 0; i < set->n_pods; i++) {
+        const struct applied_pod *p = set->pods[i];
+        bool of_it = strcmp(p->demand.job, "big") == 0;
+        cr_assert_eq(p->deleting, of_it, "%s", p->name);
+        cr_assert(!of_it || p->grace_s == 7, "%s", p->name);
+    }
+    cr_expect_eq(delete ("/v1/jobs/default/none"), 404);
+    expect_body("job default/none: has no pods");
+    cr_expect_eq(delete ("/v1/jobs/elsewhere/big"), 404);
 }

@@ -359,6 +359,7 @@ Test(sight, of_a_namespace_reaches_no_other)
         {"GET", "/v1/pods/" MARK "-ns/" MARK "-placed/log"},
         {"DELETE", "/v1/pods/" MARK "-ns/" MARK "-placed"},
         {"DELETE", "/v1/allocations/" MARK "-ns/" MARK "-placed"},
+        {"DELETE", "/v1/jobs/" MARK "-ns/" MARK "-placed-job"},
         {"DELETE", "/v1/jobs/" MARK "-ns/" MARK "-placed-job/allocations"},
         {"DELETE", "/v1/configmaps/" MARK "-ns/" MARK "-map"},
         {"DELETE", "/v1/doubt"},
