@@ -67,16 +67,22 @@ int verb_apply(struct cli *c, int argc, char **argv)
 
 /* --- delete --------------------------------------------------------------- */
 
+static void add_path(struct str *path, const char *what, const char *namespace,
+                     const char *name)
+{
+    str_addf(path, "/v1/%s/", what);
+    cli_add_encoded(path, namespace);
+    str_add_c(path, '/');
+    cli_add_encoded(path, name);
+}
+
 static int delete_one(struct cli *c, const char *what, const char *namespace,
                       const char *name)
 {
     cleanup_str struct str path = STR_INIT(4096);
     cleanup_with(json) cJSON *json = NULL;
     bool pod = strcmp(what, "pods") == 0;
-    str_addf(&path, "/v1/%s/", what);
-    cli_add_encoded(&path, namespace);
-    str_add_c(&path, '/');
-    cli_add_encoded(&path, name);
+    add_path(&path, what, namespace, name);
     if (c->set.grace >= 0 && pod)
         str_addf(&path, "?grace=%" PRId64, c->set.grace);
     int rc = cli_delete(c, str_text(&path), &json);
@@ -90,32 +96,19 @@ int delete_job(struct cli *c, const char *namespace, const char *job)
 {
     cleanup_str struct str path = STR_INIT(4096);
     cleanup_with(json) cJSON *json = NULL;
-    const cJSON *x, *items;
-    const bool as_json_too = c->set.json;
-    size_t n = 0;
-    str_add(&path, "/v1/pods?limit=100000");
-    cli_add_query(&path, "namespace", namespace);
-    cli_add_query(&path, "job", job);
-    c->set.json = false; /* the list is for us */
-    int rc = cli_get(c, str_text(&path), &json);
-    c->set.json = as_json_too;
-    items = rc == 0 ? json_list(json, "items") : NULL;
-    /* host pods last: they take those with them that are there still */
-    for (unsigned hosts = 0; hosts < 2; hosts++) {
-        cJSON_ArrayForEach(x, items)
-        {
-            if ((strcmp(json_text(x, "role"), "host") == 0) != (hosts == 1))
-                continue;
-            n++;
-            if (rc == 0)
-                rc = delete_one(c, "pods", namespace, json_text(x, "name"));
-        }
+    const cJSON *x;
+    add_path(&path, "jobs", namespace, job);
+    if (c->set.grace >= 0)
+        str_addf(&path, "?grace=%" PRId64, c->set.grace);
+    int rc = cli_delete(c, str_text(&path), &json);
+    if (rc != 0 || !json)
+        return rc;
+    cJSON_ArrayForEach(x, json_list(json, "items"))
+    {
+        cli_line(c, "%s %s/%s is to end", json_text(x, "kind"), namespace,
+                 json_text(x, "name"));
     }
-    if (rc == 0 && n == 0)
-        c->status = 404; /* there is no such thing, as of others */
-    if (rc == 0 && n == 0)
-        rc = cli_fail("job %s/%s has no pods", namespace, job);
-    return rc;
+    return 0;
 }
 
 /* Until it is gone. */
