@@ -119,11 +119,16 @@ static void start(struct bench *b, const char *dir)
 
 /* --- binds ---------------------------------------------------------------- */
 
+static void job_name(const struct bench *b, char ret_job[32])
+{
+    (void)snprintf(ret_job, 32, "job%u", b->round);
+}
+
 static struct demand member(const struct bench *b, size_t pair)
 {
     char name[32], job[32];
     (void)snprintf(name, sizeof name, "r%u-%zu", b->round, pair);
-    (void)snprintf(job, sizeof job, "job%u", b->round);
+    job_name(b, job);
     return sim_member(name, ROLE_HOST, job, (int)pair, (int)b->n_pairs);
 }
 
@@ -189,6 +194,19 @@ static void release(struct bench *b, const char *name)
     check(&op, "releasing");
 }
 
+/* All pods of the job, and what is held for it. */
+static void release_job(struct bench *b)
+{
+    char name[32];
+    const struct job_name job = {"ns", name};
+    struct writer_op op = {
+        .kind = WRITER_RELEASE_JOB, .job = &job, .number = UINT64_MAX};
+    job_name(b, name);
+    post(b, &op);
+    wait_for(b, 1);
+    check(&op, "releasing a job");
+}
+
 /* The CPU time of the first bind of a job, which is released then. */
 static double time_bind(struct bench *b, bool stale)
 {
@@ -207,7 +225,7 @@ static double time_bind(struct bench *b, bool stale)
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(b->w);
     if (alloc_index_size(s->allocations) < b->n_pairs)
         die("the first bind", &(struct error){.text = "holds no places"});
-    release(b, pod.name);
+    release_job(b);
     if (stale)
         release(b, "stale");
     return took;
@@ -273,7 +291,7 @@ static double time_wait(struct bench *b)
     __atomic_store_n(&o.ends, true, __ATOMIC_RELEASE);
     while (sem_wait(&o.over) != 0)
         ;
-    release(b, pod.name);
+    release_job(b);
     release(b, "other");
     return o.longest_ms;
 }
@@ -284,25 +302,18 @@ static double time_release(struct bench *b)
 {
     char node[16], other[16];
     size_t n = b->n_pairs;
-    cleanup_free struct demand *pods = xcalloc(n, sizeof *pods);
     b->round++;
     for (size_t i = 0; i < n; i++) {
-        pods[i] = member(b, i);
-        filter(b, &pods[i], node, other);
-        struct writer_op op = bind_op(&pods[i], node);
+        struct demand pod = member(b, i);
+        filter(b, &pod, node, other);
+        struct writer_op op = bind_op(&pod, node);
         post(b, &op);
         wait_for(b, 1);
         check(&op, "binding a member");
     }
-    cleanup_free struct writer_op *ops = xcalloc(n, sizeof *ops);
-    for (size_t i = 0; i < n; i++)
-        ops[i] = (struct writer_op){
-            .kind = WRITER_RELEASE, .namespace = "ns", .pod = pods[i].name};
     double began = cpu_ms(CLOCK_PROCESS_CPUTIME_ID);
-    writer_run_all(b->w, ops, n);
+    release_job(b);
     double took = cpu_ms(CLOCK_PROCESS_CPUTIME_ID) - began;
-    for (size_t i = 0; i < n; i++)
-        check(&ops[i], "releasing a member");
     return took;
 }
 
