@@ -9,6 +9,7 @@
 #include "lib/base/refs.h"
 #include "model/slice/slice_private.h"
 #include "model/topo/topo_builder.h"
+#include "model/topo/topo_hardware.h"
 
 #define TEXT(member) offsetof(struct slice_device, d.member)
 #define OWN(member) offsetof(struct slice_device, own.member)
@@ -117,6 +118,7 @@ void slice_unref(struct slice *slice)
 {
     if (!slice || !refs_drop(&slice->refs))
         return;
+    hardware_unref(slice->hardware);
     arena_fini(&slice->arena);
     free(slice);
 }
@@ -275,6 +277,11 @@ int slice_join(struct slice *const *slices, size_t n, struct topo **ret_topo,
                          "%zu slices, spec.pool.resourceSliceCount of %s "
                          "says %zu",
                          n, slices[0]->name, slices[0]->pool_count);
+    if (slices[0]->hardware) {
+        *ret_topo = topo_of_hardware(slices[0]->hardware, slices[0]->own,
+                                     slices[0]->own_size);
+        return 0;
+    }
 
     cleanup_with(topo_builder) struct topo_builder *b =
         topo_builder_create(slices[0]->node);

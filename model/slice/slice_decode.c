@@ -62,7 +62,7 @@ static const char *read_subdomain(struct reader *r, const char *name,
 
 /* --- metadata ------------------------------------------------------------ */
 
-static const char *check_boot_id(const char *text)
+const char *slice_check_boot_id(const char *text)
 {
     size_t size = strlen(text);
     if (size == 0 || size > SLICE_BOOT_ID_MAX)
@@ -73,7 +73,7 @@ static const char *check_boot_id(const char *text)
     return NULL;
 }
 
-static const char *check_hash(const char *text)
+const char *slice_check_hash(const char *text)
 {
     size_t size = strspn(text, "0123456789abcdef");
     return size == 16 && text[16] == '\0' ? NULL
@@ -133,7 +133,7 @@ static int read_metadata(const cJSON *json, struct slice *s, struct error *err)
 
     const char *boot_id = NULL, *hash = "", *runs = "";
     status = read_annotation(annotations, SLICE_ANNOTATION_BOOT_ID,
-                             check_boot_id, &boot_id, err);
+                             slice_check_boot_id, &boot_id, err);
     if (status < 0)
         return status;
     if (!boot_id)
@@ -141,8 +141,8 @@ static int read_metadata(const cJSON *json, struct slice *s, struct error *err)
                          "metadata.annotations[\"%s\"]: required member "
                          "missing",
                          SLICE_ANNOTATION_BOOT_ID);
-    status = read_annotation(annotations, SLICE_ANNOTATION_HASH, check_hash,
-                             &hash, err);
+    status = read_annotation(annotations, SLICE_ANNOTATION_HASH,
+                             slice_check_hash, &hash, err);
     if (status == 0)
         status = read_annotation(annotations, SLICE_ANNOTATION_RUNS, check_runs,
                                  &runs, err);

@@ -109,6 +109,11 @@ struct slice {
     size_t n_devices;
     struct slice_device *devices;
     struct slice_distances *distances; /* of each device */
+
+    /* instead of devices, of one that was read by a pattern: the topology */
+    struct hardware *hardware; /* or NULL */
+    const char *own;           /* as topo_own_texts() */
+    size_t own_size;
 };
 
 /* The text of SLICE_ANNOTATION_RUNS: SLICE_RUNS_NONE, or SLICE_RUNS_HOST and
@@ -124,6 +129,10 @@ const struct pci_addr *slice_switch(const struct device *device);
 
 bool slice_is_label(const char *text, size_t size);     /* DNS, at most 63 */
 bool slice_is_subdomain(const char *text, size_t size); /* DNS, any length */
+
+/* NULL, or what is wrong with the value of an annotation. */
+const char *slice_check_boot_id(const char *text);
+const char *slice_check_hash(const char *text);
 
 /* A Kubernetes quantity that is whole: digits and one suffix. */
 bool slice_parse_quantity(const char *text, uint64_t *ret_value);
