@@ -6,12 +6,14 @@
 
 #include "lib/base/mem.h"
 #include "lib/io/thread_name.h"
+#include "model/slice/slice_pattern.h"
 
 enum {
     CHUNK_SLICES = 32,       /* that are passed to a thread at once, or fewer */
     CHUNK_BYTES = 256 << 10, /* with so much JSON */
     CHUNKS_AHEAD = 4,        /* of each thread, that wait to be visited */
     THREADS_MAX = 8,         /* beside the one that adds */
+    PATTERNS_MAX = 32,       /* each that does not fit costs a little */
 };
 
 struct chunk {
@@ -33,15 +35,36 @@ struct slice_loader {
     struct chunk *first, **last; /* in the order in which they were added */
     size_t n_chunks;
     bool ending;
+    /* only more of them come, and each stays as it is */
+    struct slice_pattern *patterns[PATTERNS_MAX];
+    size_t n_patterns;
 };
 
 /* --- decoding ------------------------------------------------------------- */
 
-static void chunk_decode(struct chunk *c)
+/* By one of the first `n`, beginning with the one that fitted last; false: none
+ * fits. */
+static bool read_by_pattern(const struct slice_loader *l, size_t n,
+                            struct stored_slice *s, size_t *last)
 {
+    for (size_t i = 0; i < n && !s->slice; i++) {
+        size_t at = (*last + i) % n;
+        s->slice = slice_pattern_read(l->patterns[at], s->json, s->size);
+        if (s->slice)
+            *last = at;
+    }
+    return s->slice;
+}
+
+static void chunk_decode(const struct slice_loader *l, size_t n_patterns,
+                         struct chunk *c)
+{
+    size_t last = 0;
     for (size_t i = 0; i < c->n; i++) {
         struct stored_slice *s = &c->items[i];
-        (void)slice_decode(s->json, s->size, &s->slice, &s->error);
+        if (!read_by_pattern(l, n_patterns, s, &last))
+            s->is_new = slice_decode(s->json, s->size, &s->slice, &s->error) ==
+                        0;
     }
 }
 
@@ -53,9 +76,10 @@ static bool decode_one_locked(struct slice_loader *l)
         c = c->next;
     if (!c)
         return false;
+    size_t n_patterns = l->n_patterns;
     c->state = CHUNK_TAKEN;
     pthread_mutex_unlock(&l->lock);
-    chunk_decode(c);
+    chunk_decode(l, n_patterns, c);
     pthread_mutex_lock(&l->lock);
     c->state = CHUNK_DECODED;
     pthread_cond_signal(&l->decoded);
@@ -113,6 +137,25 @@ static void queue_filled(struct slice_loader *l)
     pthread_cond_signal(&l->work);
 }
 
+void slice_loader_learn(struct slice_loader *l, const struct stored_slice *s,
+                        const struct topo *topo)
+{
+    struct stored_slice again = {.json = s->json, .size = s->size};
+    size_t last = 0;
+    if (!s->is_new || l->n_patterns == PATTERNS_MAX)
+        return;
+    if (read_by_pattern(l, l->n_patterns, &again, &last)) {
+        slice_unref(again.slice); /* known since it was decoded */
+        return;
+    }
+    struct slice_pattern *p = slice_pattern_create(s->json, s->size, s->slice,
+                                                   topo);
+    if (!p)
+        return;
+    hold_lock(&l->lock);
+    l->patterns[l->n_patterns++] = p;
+}
+
 /* --- adding --------------------------------------------------------------- */
 
 struct slice_loader *slice_loader_create(slice_loader_f *visit, void *ctx)
@@ -167,6 +210,8 @@ void slice_loader_destroy(struct slice_loader *l)
     pthread_mutex_unlock(&l->lock);
     for (size_t i = 0; i < l->n_threads; i++)
         (void)pthread_join(l->threads[i], NULL); /* it was started, once */
+    for (size_t i = 0; i < l->n_patterns; i++)
+        slice_pattern_destroy(l->patterns[i]);
     (void)pthread_cond_destroy(&l->work);
     (void)pthread_cond_destroy(&l->decoded);
     (void)pthread_mutex_destroy(&l->lock);

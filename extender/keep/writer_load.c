@@ -8,6 +8,7 @@
 
 struct load {
     struct writer *w;
+    struct slice_loader *loader;
     struct draft *draft;
     int64_t now_ms;
 };
@@ -26,11 +27,20 @@ static int load_allocation(void *ctx, struct allocation *a)
     return 0;
 }
 
-static int load_slice(void *ctx, const char *name, const char *json,
-                      size_t size, uint64_t resource_version)
+static int add_slice(void *ctx, const char *name, const char *json, size_t size,
+                     uint64_t resource_version)
 {
     slice_loader_add(ctx, name, json, size, resource_version);
     return 0;
+}
+
+static void take_slice(struct load *load, const struct stored_slice *s,
+                       const struct node *node)
+{
+    slice_cache_put(load->w->heard, s->name, s->json, s->size,
+                    s->resource_version, node);
+    if (node->published)
+        slice_loader_learn(load->loader, s, node->published);
 }
 
 /* A slice that this release refuses is left out: its advertiser publishes
@@ -47,8 +57,7 @@ static void put_slice(void *ctx, const struct stored_slice *s)
     if (e == 0 && is_doubtful(load->w, node))
         draft_set_status(load->draft, node, NODE_DOUBTFUL);
     if (e == 0)
-        slice_cache_put(load->w->heard, s->name, s->json, s->size,
-                        s->resource_version, draft_node(load->draft, node));
+        take_slice(load, s, draft_node(load->draft, node));
     else
         log_event(LOG_WARN, "slice-not-loaded", "slice", s->name, "error",
                   err.text, NULL);
@@ -57,9 +66,10 @@ static void put_slice(void *ctx, const struct stored_slice *s)
 
 static int load_slices(struct load *load, struct error *err)
 {
-    struct slice_loader *loader = slice_loader_create(put_slice, load);
-    int e = store_each_slice(load->w->store, NULL, load_slice, loader, err);
-    slice_loader_destroy(loader);
+    load->loader = slice_loader_create(put_slice, load);
+    int e = store_each_slice(load->w->store, NULL, add_slice, load->loader,
+                             err);
+    slice_loader_destroy(load->loader);
     return e;
 }
 

@@ -28,8 +28,31 @@ static char *body_of(unsigned i)
 }
 
 struct seen {
-    unsigned n, refused;
+    struct slice_loader *loader; /* NULL: nothing is learnt */
+    unsigned n, refused, known;
 };
+
+static struct topo *joined(struct slice *slice)
+{
+    struct topo *topo = NULL;
+    cr_assert_eq(slice_join(&slice, 1, &topo, NULL), 0);
+    return topo;
+}
+
+/* Also what is learnt has to be as it is decoded. */
+static void look_at_topo(struct seen *seen, const struct stored_slice *s,
+                         struct slice *decoded)
+{
+    cleanup_with(topo) struct topo *topo = joined(s->slice);
+    cleanup_with(topo) struct topo *want = joined(decoded);
+    char hash[17], want_hash[17];
+    slice_content_hash(topo, hash);
+    slice_content_hash(want, want_hash);
+    cr_assert_str_eq(hash, want_hash);
+    seen->known += !s->is_new;
+    if (seen->loader)
+        slice_loader_learn(seen->loader, s, topo);
+}
 
 static void look(void *ctx, const struct stored_slice *s)
 {
@@ -48,6 +71,7 @@ static void look(void *ctx, const struct stored_slice *s)
         cr_assert_str_eq(slice_get_name(s->slice), slice_get_name(slice));
         cr_assert_str_eq(slice_get_hash(s->slice), slice_get_hash(slice));
         cr_assert_eq(slice_get_given(s->slice), slice_get_given(slice));
+        look_at_topo(seen, s, slice);
     } else {
         cr_assert_null(s->slice);
         cr_assert_eq(s->error.code, err.code);
@@ -76,6 +100,20 @@ Test(slice_loader, gives_all_in_their_order)
     slice_loader_destroy(l);
     cr_expect_eq(seen.n, HOSTS);
     cr_expect_eq(seen.refused, (HOSTS + 6) / 7);
+    cr_expect_eq(seen.known, 0, "nothing was learnt");
+}
+
+Test(slice_loader, knows_again_what_it_learnt)
+{
+    struct seen seen = {0};
+    struct slice_loader *l = slice_loader_create(look, &seen);
+    seen.loader = l;
+    for (unsigned i = 0; i < HOSTS; i++)
+        add(l, i);
+    slice_loader_destroy(l);
+    cr_expect_eq(seen.n, HOSTS);
+    cr_expect_eq(seen.refused, (HOSTS + 6) / 7);
+    cr_expect_gt(seen.known, 0);
 }
 
 Test(slice_loader, gives_few_and_none)
