@@ -178,7 +178,7 @@ static int newest_of(struct history_book *b, const char *sql, int64_t *ret,
     "SELECT ifnull((SELECT seq FROM sqlite_sequence WHERE name = '" table \
     "'), 0)"
 
-int book_load(struct history_book *b, struct error *err)
+static int load(struct history_book *b, struct error *err)
 {
     int e = newest_of(b, NEWEST("events"), &b->newest_event, err);
     if (e == 0)
@@ -188,4 +188,21 @@ int book_load(struct history_book *b, struct error *err)
     if (e == 0)
         e = load_places(b, err);
     return e == 0 ? load_nodes(b, err) : e;
+}
+
+static int run(struct history_book *b, enum history_sql which,
+               struct error *err)
+{
+    struct history_row r = history_row(&b->db, which);
+    return history_row_run(&b->db, &r, err);
+}
+
+/* In one transaction, or each name would take the file's locks.  Who fails
+ * closes the file, which ends it. */
+int book_load(struct history_book *b, struct error *err)
+{
+    int e = run(b, HISTORY_BEGIN_READ, err);
+    if (e == 0)
+        e = load(b, err);
+    return e == 0 ? run(b, HISTORY_COMMIT, err) : e;
 }
