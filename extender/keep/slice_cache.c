@@ -8,15 +8,8 @@
 #include "lib/base/mem.h"
 #include "lib/base/strmap.h"
 
-/* Kept instead of the body: its size and 128 bits of hash.  A publisher that
- * makes two bodies collide can only misreport a slice of its own. */
-struct digest {
-    uint64_t a, b;
-    size_t size;
-};
-
 struct entry {
-    struct digest digest;
+    struct slice_digest digest;
     uint64_t version;
     struct liveness *liveness;
     const char *node; /* behind the name */
@@ -41,13 +34,14 @@ static uint64_t hash_other(const char *data, size_t size)
     return hash_mix(h + hash_load(data + at, size - at), k1 ^ k0);
 }
 
-static struct digest digest_of(const char *body, size_t size)
+struct slice_digest slice_digest(const char *body, size_t size)
 {
-    return (struct digest){hash_bytes(body, size), hash_other(body, size),
-                           size};
+    return (struct slice_digest){hash_bytes(body, size), hash_other(body, size),
+                                 size};
 }
 
-static bool digest_equal(const struct digest *x, const struct digest *y)
+static bool digest_equal(const struct slice_digest *x,
+                         const struct slice_digest *y)
 {
     return x->a == y->a && x->b == y->b && x->size == y->size;
 }
@@ -77,14 +71,15 @@ void slice_cache_destroy(struct slice_cache *h)
     free(h);
 }
 
-void slice_cache_put(struct slice_cache *h, const char *name, const char *body,
-                     size_t size, uint64_t version, const struct node *node)
+void slice_cache_put(struct slice_cache *h, const char *name,
+                     const struct slice_digest *body, uint64_t version,
+                     const struct node *node)
 {
     size_t name_size = strlen(name) + 1, node_size = strlen(node->name) + 1;
     struct entry *e = xmalloc(sizeof *e + name_size + node_size);
     memcpy(e->name, name, name_size);
     e->node = memcpy(e->name + name_size, node->name, node_size);
-    e->digest = digest_of(body, size);
+    e->digest = *body;
     e->version = version;
     e->liveness = liveness_ref(node->liveness);
     pthread_mutex_lock(&h->lock);
@@ -105,7 +100,7 @@ bool slice_cache_repeat(struct slice_cache *h,
                         const struct slice_cache_body *body, int64_t now_ms,
                         uint64_t *ret_version)
 {
-    struct digest digest = digest_of(body->body, body->size);
+    struct slice_digest digest = slice_digest(body->body, body->size);
     hold_lock(&h->lock);
     struct entry *e = strmap_get(&h->entries, body->name);
     bool same = e && digest_equal(&e->digest, &digest) &&

@@ -14,10 +14,19 @@ struct slice_cache;
 struct slice_cache *slice_cache_create(void);
 void slice_cache_destroy(struct slice_cache *h); /* NULL allowed */
 
+/* Kept instead of a body: its size and 128 bits of hash.  A publisher that
+ * makes two bodies collide can only misreport a slice of its own. */
+struct slice_digest {
+    uint64_t a, b;
+    size_t size;
+};
+struct slice_digest slice_digest(const char *body, size_t size);
+
 /* `body` is now stored under `name` for this node (takes a reference to its
  * liveness). */
-void slice_cache_put(struct slice_cache *h, const char *name, const char *body,
-                     size_t size, uint64_t version, const struct node *node);
+void slice_cache_put(struct slice_cache *h, const char *name,
+                     const struct slice_digest *body, uint64_t version,
+                     const struct node *node);
 void slice_cache_remove(struct slice_cache *h, const char *name);
 
 /* True when `body` is stored under `name` for the node `owner` (NULL: for any).

@@ -62,6 +62,7 @@ static void chunk_decode(const struct slice_loader *l, size_t n_patterns,
     size_t last = 0;
     for (size_t i = 0; i < c->n; i++) {
         struct stored_slice *s = &c->items[i];
+        s->digest = slice_digest(s->json, s->size);
         if (!read_by_pattern(l, n_patterns, s, &last))
             s->is_new = slice_decode(s->json, s->size, &s->slice, &s->error) ==
                         0;

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "extender/keep/slice_cache.h"
 #include "lib/base/error.h"
 #include "model/slice/slice.h"
 
@@ -15,7 +16,8 @@ struct stored_slice {
     const char *name, *json;
     size_t size;
     uint64_t resource_version;
-    struct slice *slice; /* NULL: it was refused, with: */
+    struct slice_digest digest; /* of the JSON */
+    struct slice *slice;        /* NULL: it was refused, with: */
     struct error error;
     bool is_new; /* it was not like one that was learnt */
 };

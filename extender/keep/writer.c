@@ -217,12 +217,14 @@ static void batch_remember(struct batch *b, const struct writer_op *ops)
         const char *owner = ingest_owner(w->ingest, op->name);
         int32_t index = owner ? snapshot_find(w->current, owner, strlen(owner))
                               : NODE_NONE;
-        if (index == NODE_NONE)
+        if (index == NODE_NONE) {
             slice_cache_remove(w->heard, op->name);
-        else if (op->kind == WRITER_PUT_SLICE)
-            slice_cache_put(w->heard, op->name, op->body, op->body_size,
-                            op->resource_version,
+        } else if (op->kind == WRITER_PUT_SLICE) {
+            const struct slice_digest body = slice_digest(op->body,
+                                                          op->body_size);
+            slice_cache_put(w->heard, op->name, &body, op->resource_version,
                             snapshot_node(w->current, (size_t)index));
+        }
     }
 }
 

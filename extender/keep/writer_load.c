@@ -37,8 +37,8 @@ static int add_slice(void *ctx, const char *name, const char *json, size_t size,
 static void take_slice(struct load *load, const struct stored_slice *s,
                        const struct node *node)
 {
-    slice_cache_put(load->w->heard, s->name, s->json, s->size,
-                    s->resource_version, node);
+    slice_cache_put(load->w->heard, s->name, &s->digest, s->resource_version,
+                    node);
     if (node->published)
         slice_loader_learn(load->loader, s, node->published);
 }
