@@ -76,7 +76,7 @@ start_extender() { # STATE-DIR [SETTING…] → pid sched publish read
 }
 
 # STATE-DIR [SETTING…]: kills the extender and starts it on the same ports
-crash() { # → pid, and crash_ms from exec to ready
+crash() { # → pid, and from exec to ready crash_ms, crash_cpu (us)
     kill -9 "$pid"
     wait "$pid" 2>/dev/null || true
     now_us; local from=$us
@@ -84,6 +84,7 @@ crash() { # → pid, and crash_ms from exec to ready
     wait_ready "$pid" "$read"
     now_us
     crash_ms=$(((us - from) / 1000))
+    spent_us "$pid"; crash_cpu=$us
 }
 
 start_printing() { # COMMAND… → pid port: a server that prints its port
@@ -101,16 +102,20 @@ start_printing() { # COMMAND… → pid port: a server that prints its port
 
 cpu_us() { # PID → us: CPU time of all its threads, user and system
     local f a ns=0
-    us=
     for f in /proc/"$1"/task/*/schedstat; do
         read -r a _ <"$f" 2>/dev/null && ns=$((ns + a))
     done
     if ((ns)); then
         us=$((ns / 1000))
-    else # in clock ticks of 10 ms
-        read -ra f <"/proc/$1/stat"
-        us=$(((f[13] + f[14]) * 1000000 / $(getconf CLK_TCK)))
+    else
+        spent_us "$1"
     fi
+}
+
+spent_us() { # PID → us: the same with threads that ended, in clock ticks
+    local f
+    read -ra f <"/proc/$1/stat"
+    us=$(((f[13] + f[14]) * 1000000 / $(getconf CLK_TCK)))
 }
 
 rss_kb() { awk '/^VmRSS/ { print $2 }' "/proc/$1/status"; }
