@@ -133,3 +133,48 @@ Test(alloc_order, becomes_empty)
     alloc_index_unref(none);
     alloc_index_unref(x);
 }
+
+/* Names of few letters and of all lengths, so that many begin alike, and some
+ * differ only far behind. */
+static void name_make(char *ret, size_t max, uint64_t *random)
+{
+    static const char letters[] = "a-\303z";
+    size_t n = 1 + sim_random(random) % (max - 1);
+    if (sim_random(random) % 2)
+        n = n % 4 + 1;
+    for (size_t i = 0; i < n; i++)
+        ret[i] = i < n - 1 && n > 4 ? 'a' : letters[sim_random(random) % 4];
+    ret[n] = '\0';
+}
+
+static void expect_sorted(size_t n, const char *prefix, uint64_t *random)
+{
+    cleanup_free const struct allocation **list = xcalloc(n + 1, sizeof *list);
+    for (size_t i = 0; i < n; i++) {
+        struct demand d = sim_pod("x", ROLE_HOST, "", 0);
+        char name[41];
+        name_make(name, 40, random);
+        (void)snprintf(d.name, sizeof d.name, "%s%s", prefix, name);
+        name_make(name, 40, random);
+        (void)snprintf(d.namespace, sizeof d.namespace, "%s%s", prefix, name);
+        list[i] = allocation_create(&d, "node");
+    }
+    alloc_sort_pods(list, n);
+    for (size_t i = 1; i < n; i++)
+        cr_assert_leq(allocation_compare_pod(list[i - 1], list[i]), 0,
+                      "%s/%s before %s/%s", list[i - 1]->demand.namespace,
+                      list[i - 1]->demand.name, list[i]->demand.namespace,
+                      list[i]->demand.name);
+    for (size_t i = 0; i < n; i++)
+        allocation_unref((struct allocation *)list[i]);
+}
+
+Test(alloc_order, has_pods_in_the_order_of_their_names)
+{
+    uint64_t random = 20260117;
+    for (size_t n = 0; n < 40; n++) {
+        expect_sorted(n, "", &random);
+        expect_sorted(n, "a-long-prefix-", &random);
+    }
+    expect_sorted(2000, "team-", &random);
+}
