@@ -133,11 +133,11 @@ struct alloc_order *scoped_order(struct scoped *c, const struct snapshot *seen)
     return order;
 }
 
-static void forget(struct scoped *c, struct kept *k, int64_t now_ms)
+static void forget(struct scoped *c, struct kept *k, int64_t before_ms)
 {
     struct kept old = {.scope = NULL};
     pthread_mutex_lock(&c->lock);
-    if (now_ms - k->asked_ms > SCOPED_KEPT_MS) {
+    if (k->asked_ms < before_ms) {
         old = *k;
         *k = (struct kept){.scope = NULL};
     }
@@ -150,6 +150,6 @@ void scoped_forget(void *ctx)
     struct scoped *c = ctx;
     int64_t now_ms = clock_ms();
     for (size_t i = 0; i < SCOPED_KEPT; i++)
-        forget(c, &c->kept[i], now_ms);
-    forget(c, &c->all, now_ms);
+        forget(c, &c->kept[i], now_ms - SCOPED_KEPT_MS);
+    forget(c, &c->all, now_ms - SCOPED_ALL_KEPT_MS);
 }

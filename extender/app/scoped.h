@@ -9,8 +9,10 @@
 #include "extender/state/snapshot.h"
 
 enum {
-    SCOPED_KEPT = 8,       /* scopes, besides all namespaces */
-    SCOPED_KEPT_MS = 60000 /* since somebody asked */
+    SCOPED_KEPT = 8,        /* scopes, besides all namespaces */
+    SCOPED_KEPT_MS = 60000, /* since somebody asked */
+    /* the same of all: longer than scrapes of /metrics are apart */
+    SCOPED_ALL_KEPT_MS = 300000,
 };
 
 struct scoped;
