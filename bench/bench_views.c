@@ -441,12 +441,14 @@ static const struct row {
     {"ui-leaf", "/ui/leaves/leaf0001", PLAIN, false},
     {"ui-pending", "/ui/pending", PLAIN, false},
     {"ui-search", "/ui/search?q=job-00900", PLAIN, false},
+    {"ui-search-nodes", "/ui/search?q=host09", PLAIN, false},
     {"ui-fleet", "/", PLAIN, false},
     {"scoped-jobs", "/v1/jobs?limit=100", PLAIN, true},
     {"scoped-allocations", "/v1/allocations?limit=100", PLAIN, true},
     {"scoped-pods", "/v1/pods?limit=100", PLAIN, true},
     {"scoped-nodes", "/v1/nodes?limit=100&continue=host%06zu", HOST, true},
     {"scoped-ui-jobs", "/ui/jobs", PLAIN, true},
+    {"scoped-ui-fleet", "/", PLAIN, true},
 };
 
 static void measure_row(struct bench *b, const struct row *row)
