@@ -286,6 +286,8 @@ static void write_ops(struct writer *w, struct writer_op *ops)
         batch_fail(&b, ops);
     else
         batch_remember(&b, ops);
+    if (b.leaves_some && !b.error.code)
+        sweep_soon(w); /* else with the next that is due */
     batch_fini(&b);
     atomic_store(&w->version, store_resource_version(w->store));
 }

@@ -101,7 +101,7 @@ int lease_give_piece(struct batch *b, const char *namespace, const char *job,
 static void end_soon(struct batch *b, const struct demand *held)
 {
     leases_renew(b->w->leases, held, clock_ms());
-    sweep_soon(b->w);
+    b->leaves_some = true;
 }
 
 static void end_orphans_soon(struct batch *b, const struct demand *pod)
@@ -147,7 +147,7 @@ static int expire(struct batch *b, const struct demand *pod)
     if (e == 0 && n == 0)
         leases_drop(b->w->leases, pod);
     else if (e == 0 && n > b->w->config.piece)
-        sweep_soon(b->w);
+        b->leaves_some = true;
     else if (e == 0)
         log_event(LOG_INFO, "lease-ended", "namespace", pod->namespace, "job",
                   pod->job, NULL);

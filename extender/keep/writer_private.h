@@ -60,6 +60,7 @@ struct batch {
     struct snapshot *peek; /* of the draft as it is now, or NULL */
     bool in_transaction;
     bool has_bind;
+    bool leaves_some; /* of leases that have ended: the next batch goes on */
     struct applied_draft *pods; /* NULL: nothing was applied */
     struct error error;         /* of the transaction; code 0: none yet */
     char **gone;                /* slices that newer ones replaced */
