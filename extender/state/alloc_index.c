@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "extender/state/alloc_order.h"
 #include "extender/state/allocation.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
@@ -563,7 +562,7 @@ const struct allocation **alloc_index_list(const struct alloc_index *x,
 {
     const struct allocation **list = xmalloc((x->n + 1) * sizeof *list);
     size_t n = trie_collect(x->roots[KEY_POD], list, 0);
-    alloc_sort_pods(list, n);
+    allocation_sort_pods(list, n);
     *ret_n = n;
     return list;
 }

@@ -27,10 +27,6 @@ struct alloc_order {
     size_t n_jobs;
 };
 
-/* Sort by namespace and name.  Of many it does not go to their names for each
- * comparison, which lie anywhere in memory. */
-void alloc_sort_pods(const struct allocation **list, size_t n);
-
 /* Of `x`, of which a reference is kept; `last`: of an index that is not very
  * different, or NULL. */
 struct alloc_order *alloc_order_create(struct alloc_index *x,

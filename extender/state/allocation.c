@@ -490,3 +490,93 @@ int allocation_decode(const char *json, size_t size,
     *ret_allocation = steal(&a);
     return 0;
 }
+
+/* --- sorting by pods -------------------------------------------------------- */
+
+enum {
+    KEY_MAX = DEMAND_NAMESPACE_MAX + 1 + DEMAND_NAME_MAX + 1,
+    AHEAD = 16,
+};
+
+/* The first bytes of a key behind those that all keys begin with, as numbers in
+ * the same order. */
+struct pod_head {
+    uint64_t high, low;
+    const struct allocation *a;
+};
+
+/* "NAMESPACE\0NAME\0": in the order of bytes they are as the pods are. */
+static size_t pod_key_of(const struct allocation *a, char ret[KEY_MAX])
+{
+    size_t n = strlen(a->demand.namespace) + 1;
+    size_t m = strlen(a->demand.name) + 1;
+    memcpy(ret, a->demand.namespace, n);
+    memcpy(ret + n, a->demand.name, m);
+    return n + m;
+}
+
+static void fetch_pod(const struct allocation *const *list, size_t i, size_t n)
+{
+    if (i + AHEAD >= n)
+        return;
+    __builtin_prefetch(list[i + AHEAD]->demand.namespace);
+    __builtin_prefetch(list[i + AHEAD]->demand.name);
+}
+
+/* How many bytes all keys begin with. */
+static size_t pod_common(const struct allocation *const *list, size_t n)
+{
+    char first[KEY_MAX], key[KEY_MAX];
+    size_t common = pod_key_of(list[0], first);
+    for (size_t i = 1; i < n; i++) {
+        fetch_pod(list, i, n);
+        size_t size = pod_key_of(list[i], key), same = 0;
+        while (same < common && same < size && key[same] == first[same])
+            same++;
+        common = same;
+    }
+    return common;
+}
+
+static uint64_t bytes_number(const unsigned char *bytes)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < sizeof n; i++)
+        n = n << 8 | bytes[i];
+    return n;
+}
+
+static struct pod_head pod_head_of(const struct allocation *a, size_t common)
+{
+    char key[KEY_MAX];
+    unsigned char bytes[2 * sizeof(uint64_t)] = {0};
+    size_t rest = pod_key_of(a, key) - common;
+    memcpy(bytes, key + common, rest < sizeof bytes ? rest : sizeof bytes);
+    return (struct pod_head){bytes_number(bytes),
+                             bytes_number(bytes + sizeof(uint64_t)), a};
+}
+
+static int compare_heads(const void *pa, const void *pb)
+{
+    const struct pod_head *a = pa, *b = pb;
+    if (a->high != b->high)
+        return a->high < b->high ? -1 : 1;
+    if (a->low != b->low)
+        return a->low < b->low ? -1 : 1;
+    return allocation_compare_pod(a->a, b->a);
+}
+
+void allocation_sort_pods(const struct allocation **list, size_t n)
+{
+    if (n < 2)
+        return;
+    size_t common = pod_common(list, n);
+    cleanup_free struct pod_head *heads = xmalloc(n * sizeof *heads);
+    for (size_t i = 0; i < n; i++) {
+        fetch_pod(list, i, n);
+        heads[i] = pod_head_of(list[i], common);
+    }
+    qsort(heads, n, sizeof *heads, compare_heads);
+    for (size_t i = 0; i < n; i++)
+        list[i] = heads[i].a;
+}

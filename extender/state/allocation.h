@@ -47,6 +47,9 @@ DEFINE_CLEANUP(allocation, struct allocation *, allocation_unref)
 /* The order of pod keys: by namespace, then name. */
 int allocation_compare_pod(const struct allocation *a,
                            const struct allocation *b);
+/* Sort in that order.  Of many it does not go to their names for each
+ * comparison, which lie anywhere in memory. */
+void allocation_sort_pods(const struct allocation **list, size_t n);
 
 /* Its cards, GPUs or NICs as bits of topo_considered(). */
 uint16_t allocation_cards(const struct topo *topo, const struct allocation *a);

@@ -159,7 +159,7 @@ static void expect_sorted(size_t n, const char *prefix, uint64_t *random)
         (void)snprintf(d.namespace, sizeof d.namespace, "%s%s", prefix, name);
         list[i] = allocation_create(&d, "node");
     }
-    alloc_sort_pods(list, n);
+    allocation_sort_pods(list, n);
     for (size_t i = 1; i < n; i++)
         cr_assert_leq(allocation_compare_pod(list[i - 1], list[i]), 0,
                       "%s/%s before %s/%s", list[i - 1]->demand.namespace,
