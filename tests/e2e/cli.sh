@@ -310,9 +310,9 @@ check "an empty file" 1 "has no document" "$biga" apply "$work/empty.yaml"
 check "a list of one namespace" 0 "biga apply FILE" "$biga" ps -n lab
 check "delete looks in the namespace" 1 "lab/metrics" \
     "$biga" delete metrics -n lab
-check "… for a job, too" 1 "job lab/ring has no pods" \
+check "… for a job, too" 1 "job lab/ring: has no pods" \
     "$biga" delete job/ring -n lab
-check "… by BIGA_NAMESPACE, too" 1 "job lab/ring has no pods" \
+check "… by BIGA_NAMESPACE, too" 1 "job lab/ring: has no pods" \
     env BIGA_NAMESPACE=lab "$biga" delete job/ring
 check "a job without a name is not that of all other pods" 2 \
     'delete: "default/": must be \[NAMESPACE/\]NAME' "$biga" delete job/
