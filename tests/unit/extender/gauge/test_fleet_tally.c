@@ -12,7 +12,7 @@
 #include "tests/lib/sim/simhost.h"
 #include "tests/lib/sim/simstate.h"
 
-enum { NODES = 40, JOBS = 60, ROUNDS = 250, CARDS = 2 };
+enum { NODES = 40, JOBS = 60, ROUNDS = 1000, CARDS = 2 };
 
 static const char fabrics[2][160] = {
     "SwitchName=l0 Nodes=node[000-019]\nSwitchName=l1 Nodes=node[020-039]\n"
@@ -66,8 +66,9 @@ static void change(struct draft *d, uint64_t *random)
 {
     char name[16], pod[16];
     node_name(name, random);
+    unsigned job = sim_random(random) % JOBS;
     (void)snprintf(pod, sizeof pod, "%c%u", sim_random(random) % 2 ? 'x' : 'h',
-                   sim_random(random) % JOBS);
+                   job);
     switch (sim_random(random) % 12) {
     case 0:
         draft_remove_node(d, name);
@@ -97,6 +98,7 @@ static void tell(struct achieved_book *book, uint64_t *random)
 {
     char name[16];
     unsigned job = sim_random(random) % JOBS;
+    unsigned card = sim_random(random) % 4;
     struct achieved_report *r = NULL;
     struct error err = {0};
     node_name(name, random);
@@ -108,7 +110,7 @@ static void tell(struct achieved_book *book, uint64_t *random)
         "{\"node\":\"%s\",\"pods\":[{\"namespace\":\"ns\",\"name\":\"h%u\","
         "\"gpus\":[],\"cpus\":\"0-3\",\"numa\":[%u]},{\"namespace\":\"ns\","
         "\"name\":\"x%u\",\"cards\":[\"0000:%02x:00.0\"]}]}",
-        name, job, sim_random(random) % 2, job, 16 + sim_random(random) % 4);
+        name, job, sim_random(random) % 2, job, 16 + card);
     cr_assert_eq(achieved_report_parse(json, strlen(json), &r, &err), 0, "%s",
                  err.text);
     cr_assert_eq(achieved_book_put(book, r, &err), 0);
