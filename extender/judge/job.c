@@ -295,17 +295,21 @@ static void take_cluster(struct make *m)
                                         .rooms = in->rooms};
 }
 
-/* Bits of the candidates, NULL for all. */
+/* Bits of the candidates, NULL for all: also when a filter names each node, of
+ * which its bind knows as little as candidates.h keeps. */
 static uint64_t *candidate_bits(const struct snapshot *s,
                                 const int32_t *candidates, size_t n)
 {
     if (!candidates)
         return NULL;
-    uint64_t *bits = xcalloc(s->n_nodes / 64 + 1, sizeof *bits);
+    size_t words = s->n_nodes / 64 + 1, count = 0;
+    cleanup_free uint64_t *bits = xcalloc(words, sizeof *bits);
     for (size_t i = 0; i < n; i++)
         if (candidates[i] >= 0)
             bits[candidates[i] / 64] |= UINT64_C(1) << candidates[i] % 64;
-    return bits;
+    for (size_t i = 0; i < words; i++)
+        count += (size_t)__builtin_popcountll(bits[i]);
+    return count == s->n_nodes ? NULL : steal(&bits);
 }
 
 /* Takes over the candidates. */

@@ -53,15 +53,19 @@ static struct demand member(int pair)
     return d;
 }
 
-/* Where filter plans a rank. */
+/* Where filter, which is told the names of all nodes, plans a rank. */
 static void plan_node(struct world *x, int rank, char ret_node[8])
 {
     struct plan_refusal refusal;
     struct demand pod = member(0);
     cleanup_with(plan) struct plan *plan = NULL;
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(x->w);
-    cr_assert_eq(
-        job_plan(x->plans, s, &pod, NULL, 0, NODE_NONE, &plan, &refusal), 0);
+    cleanup_free int32_t *all = xcalloc(s->n_nodes, sizeof *all);
+    for (size_t i = 0; i < s->n_nodes; i++)
+        all[i] = (int32_t)i;
+    cr_assert_eq(job_plan(x->plans, s, &pod, all, s->n_nodes, NODE_NONE, &plan,
+                          &refusal),
+                 0);
     size_t at = (size_t)plan->places[rank].node;
     (void)snprintf(ret_node, 8, "%s", snapshot_node(s, at)->name);
 }
