@@ -41,7 +41,7 @@ static void take(struct finder *f, size_t slot)
 {
     struct jtext t;
     if (slot == SLOT_GENERATION) {
-        f->unfit |= !jscan_raw(&f->s, &t) ||
+        f->unfit |= !jscan_raw(&f->s, &t) || t.size > SLICE_GENERATION_DIGITS ||
                     slice_digits_size(t.data, t.size) != t.size;
     } else if (jscan_peek(&f->s) == JKIND_STRING) {
         f->unfit |= !jscan_string(&f->s, &t) ||

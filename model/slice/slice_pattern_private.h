@@ -24,6 +24,8 @@ enum own_text {
     OWN_COUNT
 };
 
+enum { SLICE_GENERATION_DIGITS = 15 }; /* that are read: below 2^53 */
+
 /* A place in the text where another slice may have another value. */
 struct hole {
     size_t at, size, slot;

@@ -6,8 +6,6 @@
 #include "model/slice/slice_private.h"
 #include "model/topo/topo_hardware.h"
 
-enum { GENERATION_DIGITS = 15 }; /* below 2^53 */
-
 struct text {
     const char *data;
     size_t size;
@@ -61,7 +59,8 @@ static bool check(const struct slice_pattern *p, const struct text *texts)
     if (!is_subdomain(&texts[SLOT_NAME]) || !is_subdomain(&texts[SLOT_NODE]) ||
         !same_text(&texts[SLOT_POOL], &texts[SLOT_NODE]) ||
         texts[SLOT_BOOT_ID].size > SLICE_BOOT_ID_MAX || generation->size == 0 ||
-        generation->size > GENERATION_DIGITS || generation->data[0] == '0')
+        generation->size > SLICE_GENERATION_DIGITS ||
+        generation->data[0] == '0')
         return false;
     for (size_t i = SLOT_OWN; i < p->n_slots; i++)
         if (texts[i].size > SLICE_TEXT_MAX)

@@ -151,6 +151,8 @@ Test(slice_pattern, is_not_made_of_what_has_escapes)
     cr_expect_eq(try(serial, plain), PATTERN_NONE);
     cr_expect_eq(try(number, plain), PATTERN_NONE);
     cr_expect_eq(try(id, plain), PATTERN_NONE);
+    cleanup_free char *most = body("node-5", 5, "boot", INT64_C(1) << 53);
+    cr_expect_eq(try(most, most), PATTERN_NONE, "it would not read itself");
     cr_expect_eq(try(key, key), PATTERN_READ, "keys are always the same");
     cr_expect_eq(try("{}", plain), PATTERN_NONE);
 }
