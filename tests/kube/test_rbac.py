@@ -637,6 +637,12 @@ class Bench:
         finally:
             self.drop(name)
 
+    def jobs_are_released(self):
+        """Allowed; but nothing is allocated to it."""
+        where = "/v1/jobs/default/none/allocations"
+        status = self.ask("operator", "DELETE", where)
+        assert status == 404, status
+
     # --- the election --------------------------------------------------------
     def lead_anew(self, exists):
         """The leader is gone; one that starts takes the Lease, which is
@@ -769,6 +775,7 @@ NEEDED_BY = {
     ("biga-reader", "/v1/simulate", "post"): Bench.simulations_are_asked_for,
     ("biga-operator", "/v1/allocations/*", "delete"):
         Bench.allocations_are_released,
+    ("biga-operator", "/v1/jobs/*", "delete"): Bench.jobs_are_released,
     ("biga-operator", "/v1/nodes/*", "post"): Bench.drains_are_written,
     ("biga-operator", "/v1/nodes/*", "delete"): Bench.undrains_are_asked_for,
     ("biga-operator", "/v1/cards/*", "post"): Bench.cards_are_drained,
