@@ -113,7 +113,8 @@ static void tell_ended(struct record *r, const char *job)
     tell(r, job, HISTORY_ENDED, "none of its pods has a place any more");
 }
 
-/* A job is planned whole and held, and then bound pair by pair. */
+/* A job is planned whole and held, and then bound pair by pair.  A large one
+ * gets its places in pieces, before anybody of it is bound. */
 void record_jobs_held(struct record *r)
 {
     r->changes = xcalloc(r->n_keys + 1, sizeof *r->changes);
@@ -123,8 +124,10 @@ void record_jobs_held(struct record *r)
         const struct standing was = count(r->before, &a->demand),
                               is = count(r->after, &a->demand);
         r->changes[i] = (struct job_change){was, is};
-        if (is.held > was.held && (was.held || !is_told_held(r, job)))
-            tell_held(r, job, was.bound + was.held == 0, &is);
+        bool first = was.bound == 0, more = is.held > was.held;
+        if (is.bound > 0 && is.held > 0 && (first || more) &&
+            (was.held || !is_told_held(r, job)))
+            tell_held(r, job, first, &is);
     }
 }
 
@@ -132,16 +135,19 @@ static void record_job(struct record *r, const char *job,
                        const struct job_change *c)
 {
     const struct standing was = c->was, is = c->is;
+    bool ends = is.bound == 0 && was.bound > 0;
     char text[128];
     if (is.size > 1 && is.bound == is.size && was.bound < is.size)
         tell_bound(r, job, is.size);
-    if (is.held == 0 && was.held > 0 && is.bound <= was.bound) {
+    /* of many a piece, and then the others */
+    if (was.held > 0 && (is.held < was.held || ends) && is.bound <= was.bound &&
+        is_told_held(r, job)) {
         (void)snprintf(text, sizeof text,
                        "the places held for %" PRId32 " pairs were given back",
                        was.held);
         tell(r, job, HISTORY_RELEASED, text);
     }
-    if (is.bound + is.held == 0 && was.bound > 0)
+    if (ends)
         tell_ended(r, job);
 }
 
@@ -227,7 +233,7 @@ static struct standing count_now(struct record *r, const char *job)
 void record_job_held_since(struct record *r, const char *job, int32_t bound)
 {
     const struct standing is = count_now(r, job);
-    if (is.held && !is_told_held(r, job))
+    if (is.bound && is.held && !is_told_held(r, job))
         tell_held(r, job, bound == 0, &is);
 }
 
@@ -237,7 +243,7 @@ void record_job_since(struct record *r, const char *job, int32_t bound)
     bool there = is.bound + is.held > 0;
     if (is.size > 1 && is.bound == is.size && bound < is.size)
         tell_bound(r, job, is.size);
-    if (!there && bound)
+    if (is.bound == 0 && bound)
         tell_ended(r, job);
     else if (!there && is_told_held(r, job))
         tell(r, job, HISTORY_RELEASED,

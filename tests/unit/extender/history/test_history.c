@@ -192,6 +192,35 @@ Test(history, tells_of_a_job_that_is_planned_bound_and_ended)
                   "more\n");
 }
 
+/* Places come and go in several transactions. */
+Test(history, tells_of_a_large_job_as_of_a_small_one)
+{
+    struct demand d = sim_member("m0", ROLE_HOST, "ring", 0, 12);
+    d.exclusive = true;
+    end();
+    writer_stop(writer);
+    writer = sim_writer_piece(NULL, 2);
+    begin();
+    for (int i = 0; i < 3; i++) {
+        char node[8];
+        (void)snprintf(node, sizeof node, "n%d", i);
+        cr_assert_eq(sim_publish(writer, node, 4, "boot", 1), 0);
+    }
+    cleanup_with(snapshot) struct snapshot *empty = writer_snapshot(writer);
+    cr_assert_eq(sim_bind(writer, &d, "n1", NULL, NULL), 0);
+    cleanup_with(snapshot) struct snapshot *full = writer_snapshot(writer);
+    cr_assert_gt(full->number, empty->number + 1, "in pieces");
+    cr_assert_eq(sim_release(writer, "m0"), 0);
+    for (int i = 0; i < 12; i++)
+        writer_sweep(writer);
+    expect_events("ns/ring",
+                  "job ns/ring Planned x1: places for 12 of 12 pairs are held\n"
+                  "job ns/ring Released x1: the places held for 11 pairs were "
+                  "given back\n"
+                  "job ns/ring Ended x1: none of its pods has a place any "
+                  "more\n");
+}
+
 Test(history, says_what_a_node_was_and_who_was_there)
 {
     cleanup_str struct str out = STR_INIT(1 << 20);
