@@ -63,29 +63,6 @@ static void die(const char *what, const char *text)
 
 /* --- the state ---------------------------------------------------------- */
 
-static struct fabric *make_fabric(size_t n)
-{
-    cleanup_str struct str text = STR_INIT(64 << 20);
-    struct fabric *fabric = NULL;
-    struct error err = {0};
-    size_t leaves = (n + LEAF_HOSTS - 1) / LEAF_HOSTS;
-    size_t spines = (leaves + SPINE_LEAVES - 1) / SPINE_LEAVES;
-    for (size_t l = 0; l < leaves; l++)
-        str_addf(&text, "SwitchName=leaf%04zu Nodes=host[%06zu-%06zu]\n", l,
-                 l * LEAF_HOSTS, l * LEAF_HOSTS + LEAF_HOSTS - 1);
-    for (size_t s = 0; s < spines; s++) {
-        size_t last = s * SPINE_LEAVES + SPINE_LEAVES - 1;
-        str_addf(&text, "SwitchName=spine%03zu Switches=leaf[%04zu-%04zu]\n", s,
-                 s * SPINE_LEAVES, last < leaves ? last : leaves - 1);
-    }
-    struct fabric_source source = {"bench", str_text(&text), text.size,
-                                   FABRIC_SLURM};
-    struct fabric_labels labels = {.n_keys = 0};
-    if (fabric_read(&source, 1, &labels, &fabric, &err) < 0)
-        die("fabric", err.text);
-    return fabric;
-}
-
 /* The pod of pair `i`, which has one card. */
 static struct demand pod_of(size_t i)
 {
@@ -147,7 +124,8 @@ static struct snapshot *make_fleet(const struct bench *b)
 {
     cleanup_with(snapshot) struct snapshot *empty = snapshot_create_empty();
     struct draft *d = draft_create(empty);
-    struct fabric *fabric = make_fabric(b->n_hosts);
+    struct fabric *fabric = benchhost_fabric(b->n_hosts, 6, LEAF_HOSTS,
+                                             SPINE_LEAVES);
     struct hardware_table *hardware = hardware_table_create();
     for (size_t i = 0; i < b->n_hosts; i++)
         put_host(d, hardware, i);

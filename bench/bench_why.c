@@ -35,32 +35,6 @@ static uint32_t roll(uint32_t n)
 
 /* --- the fleet ---------------------------------------------------------- */
 
-static struct fabric *make_fabric(size_t n)
-{
-    cleanup_str struct str text = STR_INIT(16 << 20);
-    struct fabric *fabric = NULL;
-    struct error err = {0};
-    size_t leaves = (n + LEAF_HOSTS - 1) / LEAF_HOSTS;
-    size_t spines = (leaves + SPINE_LEAVES - 1) / SPINE_LEAVES;
-    for (size_t l = 0; l < leaves; l++)
-        str_addf(&text, "SwitchName=leaf%04zu Nodes=host[%05zu-%05zu]\n", l,
-                 l * LEAF_HOSTS, l * LEAF_HOSTS + LEAF_HOSTS - 1);
-    for (size_t s = 0; s < spines; s++) {
-        size_t last = s * SPINE_LEAVES + SPINE_LEAVES - 1;
-        str_addf(&text, "SwitchName=spine%03zu Switches=leaf[%04zu-%04zu]\n", s,
-                 s * SPINE_LEAVES, last < leaves ? last : leaves - 1);
-    }
-    str_addf(&text, "SwitchName=core Switches=spine[000-%03zu]\n", spines - 1);
-    struct fabric_source source = {"bench", str_text(&text), text.size,
-                                   FABRIC_SLURM};
-    struct fabric_labels labels = {.n_keys = 0};
-    if (fabric_read(&source, 1, &labels, &fabric, &err) < 0) {
-        fprintf(stderr, "bench_why: %s\n", err.text);
-        exit(1);
-    }
-    return fabric;
-}
-
 static void put_host(struct draft *d, size_t i)
 {
     char name[16];
@@ -119,7 +93,7 @@ static struct snapshot *make_fleet(size_t n)
 {
     struct snapshot *empty = snapshot_create_empty();
     struct draft *d = draft_create(empty);
-    struct fabric *fabric = make_fabric(n);
+    struct fabric *fabric = benchhost_fabric(n, 5, LEAF_HOSTS, SPINE_LEAVES);
     unsigned number = 0;
     for (size_t i = 0; i < n; i++)
         put_host(d, i);

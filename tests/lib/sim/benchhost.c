@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/base/mem.h"
+#include "lib/base/str.h"
+
 /* What is on the label of card or GPU `i` of host `index`, and where the card
  * is connected. */
 struct label {
@@ -106,4 +109,31 @@ struct topo *benchhost_create(const char *node, size_t index)
     }
     topo_builder_destroy(b);
     return topo;
+}
+
+struct fabric *benchhost_fabric(size_t n, int digits, size_t leaf_hosts,
+                                size_t spine_leaves)
+{
+    cleanup_str struct str text = STR_INIT(64 << 20);
+    struct fabric *fabric = NULL;
+    struct error err = {0};
+    size_t leaves = (n + leaf_hosts - 1) / leaf_hosts;
+    size_t spines = (leaves + spine_leaves - 1) / spine_leaves;
+    for (size_t l = 0; l < leaves; l++)
+        str_addf(&text, "SwitchName=leaf%04zu Nodes=host[%0*zu-%0*zu]\n", l,
+                 digits, l * leaf_hosts, digits, (l + 1) * leaf_hosts - 1);
+    for (size_t s = 0; s < spines; s++) {
+        size_t last = s * spine_leaves + spine_leaves - 1;
+        str_addf(&text, "SwitchName=spine%03zu Switches=leaf[%04zu-%04zu]\n", s,
+                 s * spine_leaves, last < leaves ? last : leaves - 1);
+    }
+    str_addf(&text, "SwitchName=core Switches=spine[000-%03zu]\n", spines - 1);
+    struct fabric_source source = {"bench", str_text(&text), text.size,
+                                   FABRIC_SLURM};
+    struct fabric_labels labels = {.n_keys = 0};
+    if (fabric_read(&source, 1, &labels, &fabric, &err) < 0) {
+        fprintf(stderr, "benchhost: %s\n", err.text);
+        abort();
+    }
+    return fabric;
 }
