@@ -24,7 +24,7 @@ import jobs
 from api import path
 from cluster import Cluster
 from lab import Lab
-from proc import wait_for
+from proc import HANGS, wait_for
 
 QPS = 5000  # the scheduler's own limit of calls would be the figure otherwise
 
@@ -48,26 +48,34 @@ def arguments():
 
 
 class Binds:
-    """When each pod was seen to change for the first time: its bind."""
+    """When pods were seen to have a node."""
 
-    def __init__(self, api, version, wanted):
+    def __init__(self, api, wanted):
         self.first = self.last = None
-        self.seen, self.wanted = set(), wanted
-        self.connection = api.connection(60)
+        self.seen, self.wanted, self.api = set(), wanted, api
         self.done = threading.Event()
-        headers = {"Accept": "application/json;as=PartialObjectMetadata;"
-                             "g=meta.k8s.io;v=v1"}
-        self.connection.request(
-            "GET", path("pods", "default") + "?watch=true&resourceVersion="
-            + version, headers=headers)
-        self.answer = self.connection.getresponse()
-        assert self.answer.status == 200, self.answer.read()
-        threading.Thread(target=self._run, daemon=True).start()
+        threading.Thread(target=self._run, args=(self._watch(),),
+                         daemon=True).start()
 
-    def _run(self):
+    def _watch(self):
+        connection = self.api.connection(HANGS)
+        connection.request(
+            "GET", path("pods", "default") +
+            "?watch=true&fieldSelector=spec.nodeName%21%3D",
+            headers={"Accept": "application/json;as=PartialObjectMetadata;"
+                               "g=meta.k8s.io;v=v1"})
+        answer = connection.getresponse()
+        assert answer.status == 200, answer.read()
+        return connection, answer
+
+    def _run(self, watch):
         while len(self.seen) < self.wanted:
-            event = json.loads(self.answer.readline())
-            if event["type"] != "MODIFIED":
+            line = watch[1].readline()
+            if not line:  # the server may end it; it begins with all there is
+                watch = self._watch()
+                continue
+            event = json.loads(line)
+            if event["type"] != "ADDED":
                 continue
             now = time.monotonic()
             self.first = self.first or now
@@ -121,15 +129,14 @@ class Bench:
         elif self.extender.running:
             self.extender.stop()
         make_pods(self.api, self.args.pods)
-        _, version = self.api.list_with_version("pods", "default", limit=1)
-        binds = Binds(self.api, version, self.args.pods)
+        binds = Binds(self.api, self.args.pods)
         parts = [self.lab.scheduler_part(
             self.extender.url("scheduler", self.lab.tls))] if biga else []
         before = self.cpu(None, biga)
         scheduler = self.c.start_scheduler(self.c.scheduler_config(
             parts, None if percentage == "default" else int(percentage),
             qps=QPS))
-        if not binds.done.wait(120):
+        if not binds.done.wait(HANGS):
             raise AssertionError(
                 f"{len(binds.seen)} of {self.args.pods} pods were bound; "
                 + fleet.why_pending(self.api, sorted(

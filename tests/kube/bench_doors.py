@@ -15,12 +15,9 @@ for the gate Biga.  A watch takes the time from the first bind to the last.
 Rates depend on the machine, ratios within a round less so; nothing is judged.
 """
 import argparse
-import json
 import os
 import statistics
 import sys
-import threading
-import time
 
 sys.dont_write_bytecode = True
 import bench
@@ -29,7 +26,6 @@ import fleet
 import gates
 import gpus
 import onebook
-from api import path
 from cluster import Cluster
 from proc import HANGS, wait_for
 
@@ -53,43 +49,6 @@ def arguments():
     if not set(args.ways) <= set(WAYS):
         parser.error(f"--ways: {args.ways}; they are of {', '.join(WAYS)}")
     return args
-
-
-class Binds:
-    """When pods were seen to have a node."""
-
-    def __init__(self, api, wanted):
-        self.first = self.last = None
-        self.seen, self.wanted, self.api = set(), wanted, api
-        self.done = threading.Event()
-        threading.Thread(target=self._run, args=(self._watch(),),
-                         daemon=True).start()
-
-    def _watch(self):
-        connection = self.api.connection(HANGS)
-        connection.request(
-            "GET", path("pods", "default") +
-            "?watch=true&fieldSelector=spec.nodeName%21%3D",
-            headers={"Accept": "application/json;as=PartialObjectMetadata;"
-                               "g=meta.k8s.io;v=v1"})
-        answer = connection.getresponse()
-        assert answer.status == 200, answer.read()
-        return connection, answer
-
-    def _run(self, watch):
-        while len(self.seen) < self.wanted:
-            line = watch[1].readline()
-            if not line:  # the server may end it; it begins with all there is
-                watch = self._watch()
-                continue
-            event = json.loads(line)
-            if event["type"] != "ADDED":
-                continue
-            now = time.monotonic()
-            self.first = self.first or now
-            self.seen.add(event["object"]["metadata"]["uid"])
-            self.last = now
-        self.done.set()
 
 
 class Doors:
@@ -166,7 +125,7 @@ class Doors:
         elif self.extender.running:
             self.extender.stop()
         self.make(way)
-        binds = Binds(self.api, self.args.pods)
+        binds = bench.Binds(self.api, self.args.pods)
         before = self.cpu(None)
         if way == "extender":
             scheduler = self.c.start_scheduler(self.c.scheduler_config(
