@@ -43,7 +43,10 @@ struct httpd_observation {
 };
 
 enum {
-    HTTPD_STREAMS = 128, /* simultaneous requests of an HTTP/2 connection */
+    HTTPD_STREAMS = 400, /* simultaneous requests of an HTTP/2 connection;
+                          * kube-scheduler binds without a limit of its own, and
+                          * opens connections for those that exceed it.  A client
+                          * may cancel them all at once (H2_BUDGET_MAX) */
     HTTPD_SPARE = 64,    /* connections above connections_max of each thread,
                           * while it closes another one */
 };

@@ -14,7 +14,7 @@ enum {
     H2_REQUEST_MS = 2000, /* also for replies; while time is virtual */
     H2_BODY_MAX = 4 << 20,
     H2_LARGE = 3 << 20, /* bytes of the reply to /large */
-    H2_WAITING_MAX = 256,
+    H2_WAITING_MAX = 512,
 };
 
 struct h2_server {
