@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "extender/app/app_metrics.h"
-#include "extender/state/shares.h"
+#include "extender/state/usage.h"
 #include "lib/base/mem.h"
 #include "lib/io/log.h"
 #include "lib/io/watch.h"
@@ -70,7 +70,7 @@ static void log_policy(struct writer *writer)
     char hash[17], quotas[24], services[24], states[SHARE_STATES][24];
     if (!s->policy)
         return;
-    shares_count(s, counts);
+    snapshot_count_shares(s, counts);
     (void)snprintf(hash, sizeof hash, "%016" PRIx64, s->policy->hash);
     (void)snprintf(quotas, sizeof quotas, "%zu", s->policy->n_quotas);
     (void)snprintf(services, sizeof services, "%zu", s->policy->n_services);

@@ -2,7 +2,7 @@
 
 #include "extender/app/policy_file.h"
 #include "extender/serve/query.h"
-#include "extender/state/shares.h"
+#include "extender/state/usage.h"
 #include "extender/view/policy_view.h"
 #include "lib/base/jwrite.h"
 #include "lib/base/mem.h"
@@ -12,7 +12,7 @@ void gauge_policy(struct app *app, const struct snapshot *s)
     size_t counts[SHARE_STATES];
     if (!app->policy)
         return;
-    shares_count(s, counts);
+    snapshot_count_shares(s, counts);
     for (size_t i = 0; i < SHARE_STATES; i++) {
         const char *state = share_state_name((enum share_state)i);
         metrics_set(app->listener.metrics, APP_SHARES, &state,

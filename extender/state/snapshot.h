@@ -160,6 +160,9 @@ void room_give(struct host_room *room, const struct allocation *a);
 struct usage;
 void node_usage(const struct node *n, const struct policy *policy,
                 struct usage *ret_usage);
+/* How many shares of services are in each state (enum share_state), over all
+ * nodes. */
+void snapshot_count_shares(const struct snapshot *s, size_t *ret_counts);
 /* What the node would have left without some of its allocations; false when
  * it has none of those. */
 typedef bool gone_f(const void *ctx, const struct allocation *a);
