@@ -1,6 +1,4 @@
-/* The index of allocations: hash tries (by pod, uid, pair, node and job),
- * each path-copied on a change, so that versions share all but a few small
- * parts.  A part that one version alone has is changed in place. */
+/* The index of allocations: tries by pod, uid, pair, node and job. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,20 +8,25 @@
 #include "lib/base/mem.h"
 #include "lib/base/refs.h"
 
-enum key { KEY_POD, KEY_UID, KEY_PAIR, KEY_NODE, KEY_JOB, KEY_COUNT };
-enum { LEAF_MAX = 8, TRIE_BITS = 5, TRIE_SHIFT_MAX = 60 };
+enum alloc_key {
+    ALLOC_KEY_POD,
+    ALLOC_KEY_UID,
+    ALLOC_KEY_PAIR,
+    ALLOC_KEY_NODE,
+    ALLOC_KEY_JOB,
+    ALLOC_KEY_COUNT
+};
 
 /* The low bits of a member's hash are its job's, the others its pair's: all
  * members are in one part of the trie, and no leaf has to hold them all. */
-enum { JOB_BITS = 6 * TRIE_BITS };
-#define JOB_MASK ((UINT64_C(1) << JOB_BITS) - 1)
+enum { ALLOC_TRIE_BITS = 5, ALLOC_JOB_BITS = 6 * ALLOC_TRIE_BITS };
 
 /* A leaf lists allocations, a branch has a child per bit of its map.  Only
  * the trie by pod holds references to the allocations: the others of the
  * same version list exactly the same ones. */
-struct trie {
+struct alloc_trie {
     atomic_uint refs;
-    enum key key;
+    enum alloc_key key;
     bool leaf;
     uint32_t map;
     uint32_t n;
@@ -31,46 +34,45 @@ struct trie {
     void *slots[];
 };
 
-struct alloc_index {
-    atomic_uint refs;
-    size_t n;
-    struct trie *roots[KEY_COUNT]; /* NULL when empty */
-};
+enum { LEAF_MAX = 8, SHIFT_MAX = 60 };
 
-static uint64_t hash_text(const char *text)
+#define JOB_MASK ((UINT64_C(1) << ALLOC_JOB_BITS) - 1)
+
+static uint64_t alloc_hash_text(const char *text)
 {
     return hash_bytes(text, strlen(text));
 }
 
-static uint64_t hash_pod(const char *namespace, const char *name)
+static uint64_t alloc_hash_pod(const char *namespace, const char *name)
 {
-    return hash_mix(hash_text(namespace) | 1, hash_text(name));
+    return hash_mix(alloc_hash_text(namespace) | 1, alloc_hash_text(name));
 }
 
-static uint64_t hash_job(const char *namespace, const char *job)
+static uint64_t alloc_hash_job(const char *namespace, const char *job)
 {
-    return hash_mix(hash_text(namespace) | 1, hash_text(job)) & JOB_MASK;
+    return hash_mix(alloc_hash_text(namespace) | 1, alloc_hash_text(job)) &
+           JOB_MASK;
 }
 
 static uint64_t hash_member(const struct demand *d)
 {
-    return hash_job(d->namespace, d->job) | hash_mix((uint64_t)d->pair + 1, 1)
-                                                << JOB_BITS;
+    return alloc_hash_job(d->namespace, d->job) |
+           hash_mix((uint64_t)d->pair + 1, 1) << ALLOC_JOB_BITS;
 }
 
-static uint64_t hash_key(enum key key, const struct allocation *a)
+static uint64_t hash_key(enum alloc_key key, const struct allocation *a)
 {
     switch (key) {
-    case KEY_POD:
-        return hash_pod(a->demand.namespace, a->demand.name);
-    case KEY_UID:
-        return hash_text(a->demand.uid);
-    case KEY_PAIR:
-        return hash_text(a->pair_key);
-    case KEY_JOB:
+    case ALLOC_KEY_POD:
+        return alloc_hash_pod(a->demand.namespace, a->demand.name);
+    case ALLOC_KEY_UID:
+        return alloc_hash_text(a->demand.uid);
+    case ALLOC_KEY_PAIR:
+        return alloc_hash_text(a->pair_key);
+    case ALLOC_KEY_JOB:
         return hash_member(&a->demand);
     default:
-        return hash_text(a->node);
+        return alloc_hash_text(a->node);
     }
 }
 
@@ -79,9 +81,9 @@ static uint32_t devices_of(const struct allocation *a)
     return (uint32_t)a->n_cards + a->n_gpus + a->n_nics;
 }
 
-static struct trie *trie_create(enum key key, bool leaf, uint32_t n)
+static struct alloc_trie *trie_create(enum alloc_key key, bool leaf, uint32_t n)
 {
-    struct trie *t = xmalloc(sizeof *t + n * sizeof t->slots[0]);
+    struct alloc_trie *t = xmalloc(sizeof *t + n * sizeof t->slots[0]);
     atomic_init(&t->refs, 1);
     t->key = key;
     t->leaf = leaf;
@@ -91,35 +93,35 @@ static struct trie *trie_create(enum key key, bool leaf, uint32_t n)
     return t;
 }
 
-static DEFINE_REF(trie_ref, struct trie)
+static DEFINE_REF(alloc_trie_ref, struct alloc_trie)
 
-    static void trie_unref(struct trie *t)
+    static void alloc_trie_unref(struct alloc_trie *t)
 {
     if (!t || !refs_drop(&t->refs))
         return;
     for (uint32_t i = 0; i < t->n; i++) {
         if (!t->leaf)
-            trie_unref(t->slots[i]);
-        else if (t->key == KEY_POD)
+            alloc_trie_unref(t->slots[i]);
+        else if (t->key == ALLOC_KEY_POD)
             allocation_unref(t->slots[i]);
     }
     free(t);
 }
 
-static void *slot_hold(const struct trie *t, void *slot)
+static void *slot_hold(const struct alloc_trie *t, void *slot)
 {
     if (!t->leaf)
-        return trie_ref(slot);
-    return t->key == KEY_POD ? allocation_ref(slot) : slot;
+        return alloc_trie_ref(slot);
+    return t->key == ALLOC_KEY_POD ? allocation_ref(slot) : slot;
 }
 
 static size_t trie_size(uint32_t n)
 {
-    return sizeof(struct trie) + n * sizeof(void *);
+    return sizeof(struct alloc_trie) + n * sizeof(void *);
 }
 
 /* All above it are ours alone, too, so nobody can take a reference. */
-static bool is_ours(const struct trie *t)
+static bool is_ours(const struct alloc_trie *t)
 {
     return atomic_load_explicit(&t->refs, memory_order_acquire) == 1;
 }
@@ -127,21 +129,21 @@ static bool is_ours(const struct trie *t)
 /* What follows takes over a part, which others may have, and gives back one
  * that is ours alone. */
 
-static struct trie *trie_own(struct trie *t)
+static struct alloc_trie *trie_own(struct alloc_trie *t)
 {
     if (is_ours(t))
         return t;
-    struct trie *own = trie_create(t->key, t->leaf, t->n);
+    struct alloc_trie *own = trie_create(t->key, t->leaf, t->n);
     own->map = t->map;
     own->devices = t->devices;
     for (uint32_t i = 0; i < t->n; i++)
         own->slots[i] = slot_hold(t, t->slots[i]);
-    trie_unref(t);
+    alloc_trie_unref(t);
     return own;
 }
 
 /* With one more slot at `at`, which the caller fills. */
-static struct trie *trie_open(struct trie *t, uint32_t at)
+static struct alloc_trie *trie_open(struct alloc_trie *t, uint32_t at)
 {
     t = trie_own(t);
     t = xrealloc(t, trie_size(t->n + 1), 1);
@@ -152,7 +154,7 @@ static struct trie *trie_open(struct trie *t, uint32_t at)
 
 /* Without slot `at`, whose content the caller has dropped; NULL when nothing is
  * left. */
-static struct trie *trie_close(struct trie *t, uint32_t at)
+static struct alloc_trie *trie_close(struct alloc_trie *t, uint32_t at)
 {
     t->n--;
     memmove(&t->slots[at], &t->slots[at + 1], (t->n - at) * sizeof t->slots[0]);
@@ -167,14 +169,15 @@ static uint32_t trie_bit(uint64_t hash, unsigned shift)
     return UINT32_C(1) << ((hash >> shift) & 31);
 }
 
-static uint32_t trie_position(const struct trie *t, uint32_t bit)
+static uint32_t trie_position(const struct alloc_trie *t, uint32_t bit)
 {
     return (uint32_t)__builtin_popcount(t->map & (bit - 1));
 }
 
-static bool leaf_separable(const struct trie *t, unsigned shift, uint64_t hash)
+static bool leaf_separable(const struct alloc_trie *t, unsigned shift,
+                           uint64_t hash)
 {
-    if (shift > TRIE_SHIFT_MAX)
+    if (shift > SHIFT_MAX)
         return false;
     for (uint32_t i = 0; i < t->n; i++)
         if (hash_key(t->key, t->slots[i]) != hash)
@@ -182,22 +185,22 @@ static bool leaf_separable(const struct trie *t, unsigned shift, uint64_t hash)
     return false;
 }
 
-static struct trie *trie_add(struct trie *t, unsigned shift, uint64_t hash,
-                             struct allocation *a);
+static struct alloc_trie *trie_add(struct alloc_trie *t, unsigned shift,
+                                   uint64_t hash, struct allocation *a);
 
-static struct trie *leaf_split(struct trie *t, unsigned shift, uint64_t hash,
-                               struct allocation *a)
+static struct alloc_trie *leaf_split(struct alloc_trie *t, unsigned shift,
+                                     uint64_t hash, struct allocation *a)
 {
-    struct trie *branch = trie_create(t->key, false, 0);
+    struct alloc_trie *branch = trie_create(t->key, false, 0);
     for (uint32_t i = 0; i < t->n; i++)
         branch = trie_add(branch, shift, hash_key(t->key, t->slots[i]),
                           t->slots[i]);
-    trie_unref(t);
+    alloc_trie_unref(t);
     return trie_add(branch, shift, hash, a);
 }
 
-static struct trie *leaf_add(struct trie *t, unsigned shift, uint64_t hash,
-                             struct allocation *a)
+static struct alloc_trie *leaf_add(struct alloc_trie *t, unsigned shift,
+                                   uint64_t hash, struct allocation *a)
 {
     uint32_t at = t->n;
     if (at >= LEAF_MAX && leaf_separable(t, shift, hash))
@@ -209,8 +212,8 @@ static struct trie *leaf_add(struct trie *t, unsigned shift, uint64_t hash,
 }
 
 /* As trie_own(), with the allocation. */
-static struct trie *trie_add(struct trie *t, unsigned shift, uint64_t hash,
-                             struct allocation *a)
+static struct alloc_trie *trie_add(struct alloc_trie *t, unsigned shift,
+                                   uint64_t hash, struct allocation *a)
 {
     if (t->leaf)
         return leaf_add(t, shift, hash, a);
@@ -218,11 +221,11 @@ static struct trie *trie_add(struct trie *t, unsigned shift, uint64_t hash,
     uint32_t at = trie_position(t, bit);
     if (t->map & bit) {
         t = trie_own(t);
-        t->slots[at] = trie_add(t->slots[at], shift + TRIE_BITS, hash, a);
+        t->slots[at] = trie_add(t->slots[at], shift + ALLOC_TRIE_BITS, hash, a);
         t->devices += devices_of(a);
         return t;
     }
-    struct trie *leaf = trie_create(t->key, true, 1);
+    struct alloc_trie *leaf = trie_create(t->key, true, 1);
     leaf->slots[0] = slot_hold(leaf, a);
     leaf->devices = devices_of(a);
     t = trie_open(t, at);
@@ -232,7 +235,8 @@ static struct trie *trie_add(struct trie *t, unsigned shift, uint64_t hash,
     return t;
 }
 
-static struct trie *leaf_remove(struct trie *t, struct allocation *a)
+static struct alloc_trie *leaf_remove(struct alloc_trie *t,
+                                      struct allocation *a)
 {
     uint32_t at = 0;
     t = trie_own(t);
@@ -241,15 +245,15 @@ static struct trie *leaf_remove(struct trie *t, struct allocation *a)
     if (at == t->n)
         return t;
     t->devices -= devices_of(a);
-    if (t->key == KEY_POD)
+    if (t->key == ALLOC_KEY_POD)
         allocation_unref(a);
     return trie_close(t, at);
 }
 
 /* As trie_own(), without the allocation, which must be in there; NULL when
  * nothing is left. */
-static struct trie *trie_remove(struct trie *t, unsigned shift, uint64_t hash,
-                                struct allocation *a)
+static struct alloc_trie *trie_remove(struct alloc_trie *t, unsigned shift,
+                                      uint64_t hash, struct allocation *a)
 {
     if (t->leaf)
         return leaf_remove(t, a);
@@ -259,20 +263,30 @@ static struct trie *trie_remove(struct trie *t, unsigned shift, uint64_t hash,
         return t;
     t = trie_own(t);
     t->devices -= devices_of(a);
-    t->slots[at] = trie_remove(t->slots[at], shift + TRIE_BITS, hash, a);
+    t->slots[at] = trie_remove(t->slots[at], shift + ALLOC_TRIE_BITS, hash, a);
     if (t->slots[at])
         return t;
     t->map &= ~bit;
     return trie_close(t, at);
 }
 
-/* The part where all entries are (others may be, too) whose hash has the same
- * low `bits`, or NULL. */
-static const struct trie *trie_part(const struct trie *t, uint64_t hash,
-                                    unsigned bits)
+static struct alloc_trie *
+alloc_trie_with(struct alloc_trie *t, enum alloc_key key, struct allocation *a)
+{
+    return trie_add(t ? t : trie_create(key, true, 0), 0, hash_key(key, a), a);
+}
+
+static struct alloc_trie *alloc_trie_without(struct alloc_trie *t,
+                                             struct allocation *a)
+{
+    return trie_remove(t, 0, hash_key(t->key, a), a);
+}
+
+static const struct alloc_trie *alloc_trie_part(const struct alloc_trie *t,
+                                                uint64_t hash, unsigned bits)
 {
     for (unsigned shift = 0; t && !t->leaf && shift < bits;
-         shift += TRIE_BITS) {
+         shift += ALLOC_TRIE_BITS) {
         uint32_t bit = trie_bit(hash, shift);
         if (!(t->map & bit))
             return NULL;
@@ -281,23 +295,43 @@ static const struct trie *trie_part(const struct trie *t, uint64_t hash,
     return t;
 }
 
-/* The leaf where entries of this hash are, or NULL. */
-static const struct trie *trie_leaf(const struct trie *t, uint64_t hash)
+static const struct alloc_trie *alloc_trie_leaf(const struct alloc_trie *t,
+                                                uint64_t hash)
 {
-    return trie_part(t, hash, UINT_MAX);
+    return alloc_trie_part(t, hash, UINT_MAX);
 }
 
-static size_t trie_collect(const struct trie *t, const struct allocation **ret,
-                           size_t n)
+static size_t alloc_trie_collect(const struct alloc_trie *t,
+                                 const struct allocation **ret, size_t n)
 {
     for (uint32_t i = 0; t && i < t->n; i++) {
         if (t->leaf)
             ret[n++] = t->slots[i];
         else
-            n = trie_collect(t->slots[i], ret, n);
+            n = alloc_trie_collect(t->slots[i], ret, n);
     }
     return n;
 }
+
+static size_t alloc_trie_count(const struct alloc_trie *t)
+{
+    size_t n = t && t->leaf ? t->n : 0;
+    for (uint32_t i = 0; t && !t->leaf && i < t->n; i++)
+        n += alloc_trie_count(t->slots[i]);
+    return n;
+}
+
+static const struct alloc_trie *alloc_trie_child(const struct alloc_trie *t,
+                                                 uint32_t bit)
+{
+    return t->map & bit ? t->slots[trie_position(t, bit)] : NULL;
+}
+
+struct alloc_index {
+    atomic_uint refs;
+    size_t n;
+    struct alloc_trie *roots[ALLOC_KEY_COUNT]; /* NULL when empty */
+};
 
 /* --- the index --------------------------------------------------------- */
 
@@ -314,8 +348,8 @@ void alloc_index_unref(struct alloc_index *x)
 {
     if (!x || !refs_drop(&x->refs))
         return;
-    for (enum key key = 0; key < KEY_COUNT; key++)
-        trie_unref(x->roots[key]);
+    for (enum alloc_key key = 0; key < ALLOC_KEY_COUNT; key++)
+        alloc_trie_unref(x->roots[key]);
     free(x);
 }
 
@@ -325,11 +359,11 @@ size_t alloc_index_size(const struct alloc_index *x)
 }
 
 /* A pod without a uid is not to be found by it, nor one without a job. */
-static bool has_key(enum key key, const struct allocation *a)
+static bool has_key(enum alloc_key key, const struct allocation *a)
 {
-    if (key == KEY_JOB)
+    if (key == ALLOC_KEY_JOB)
         return a->demand.job[0] && a->demand.role != ROLE_SERVICE;
-    return key != KEY_UID || a->demand.uid[0] != '\0';
+    return key != ALLOC_KEY_UID || a->demand.uid[0] != '\0';
 }
 
 /* The index becomes the caller's own; its parts are still shared. */
@@ -340,8 +374,9 @@ static struct alloc_index *index_own(struct alloc_index **x)
         return old;
     struct alloc_index *own = alloc_index_create();
     own->n = old->n;
-    for (enum key key = 0; key < KEY_COUNT; key++)
-        own->roots[key] = old->roots[key] ? trie_ref(old->roots[key]) : NULL;
+    for (enum alloc_key key = 0; key < ALLOC_KEY_COUNT; key++)
+        own->roots[key] = old->roots[key] ? alloc_trie_ref(old->roots[key])
+                                          : NULL;
     alloc_index_unref(old);
     *x = own;
     return own;
@@ -360,12 +395,11 @@ void alloc_index_put(struct alloc_index **x, struct allocation *a)
         alloc_index_drop(x, old);
     struct alloc_index *own = index_own(x);
     own->n++;
-    for (enum key key = 0; key < KEY_COUNT; key++) {
+    for (enum alloc_key key = 0; key < ALLOC_KEY_COUNT; key++) {
         if (!has_key(key, a))
             continue;
-        struct trie *root = steal(&own->roots[key]);
-        own->roots[key] = trie_add(root ? root : trie_create(key, true, 0), 0,
-                                   hash_key(key, a), a);
+        struct alloc_trie *root = steal(&own->roots[key]);
+        own->roots[key] = alloc_trie_with(root, key, a);
     }
 }
 
@@ -377,11 +411,10 @@ void alloc_index_drop(struct alloc_index **x, const struct allocation *a)
     struct alloc_index *own = index_own(x);
     (void)allocation_ref(found); /* until no part needs it any more */
     own->n--;
-    for (enum key key = 0; key < KEY_COUNT; key++) {
-        struct trie *root = steal(&own->roots[key]);
+    for (enum alloc_key key = 0; key < ALLOC_KEY_COUNT; key++) {
+        struct alloc_trie *root = steal(&own->roots[key]);
         own->roots[key] = root && has_key(key, found)
-                              ? trie_remove(root, 0, hash_key(key, found),
-                                            found)
+                              ? alloc_trie_without(root, found)
                               : root;
     }
     allocation_unref(found);
@@ -391,8 +424,8 @@ const struct allocation *alloc_index_find(const struct alloc_index *x,
                                           const char *namespace,
                                           const char *name)
 {
-    const struct trie *leaf = trie_leaf(x->roots[KEY_POD],
-                                        hash_pod(namespace, name));
+    const struct alloc_trie *leaf = alloc_trie_leaf(
+        x->roots[ALLOC_KEY_POD], alloc_hash_pod(namespace, name));
     for (uint32_t i = 0; leaf && i < leaf->n; i++) {
         const struct allocation *a = leaf->slots[i];
         if (strcmp(a->demand.name, name) == 0 &&
@@ -405,7 +438,8 @@ const struct allocation *alloc_index_find(const struct alloc_index *x,
 const struct allocation *alloc_index_find_uid(const struct alloc_index *x,
                                               const char *uid)
 {
-    const struct trie *leaf = trie_leaf(x->roots[KEY_UID], hash_text(uid));
+    const struct alloc_trie *leaf = alloc_trie_leaf(x->roots[ALLOC_KEY_UID],
+                                                    alloc_hash_text(uid));
     for (uint32_t i = 0; leaf && i < leaf->n; i++) {
         const struct allocation *a = leaf->slots[i];
         if (strcmp(a->demand.uid, uid) == 0)
@@ -432,8 +466,8 @@ static int compare_pod(const void *a, const void *b)
 size_t alloc_index_find_pair(const struct alloc_index *x, const char *pair_key,
                              const struct allocation **ret, size_t max)
 {
-    const struct trie *leaf = trie_leaf(x->roots[KEY_PAIR],
-                                        hash_text(pair_key));
+    const struct alloc_trie *leaf = alloc_trie_leaf(x->roots[ALLOC_KEY_PAIR],
+                                                    alloc_hash_text(pair_key));
     if (!leaf)
         return 0;
     cleanup_free const struct allocation **found =
@@ -450,14 +484,6 @@ size_t alloc_index_find_pair(const struct alloc_index *x, const char *pair_key,
     return n;
 }
 
-static size_t trie_count(const struct trie *t)
-{
-    size_t n = t && t->leaf ? t->n : 0;
-    for (uint32_t i = 0; t && !t->leaf && i < t->n; i++)
-        n += trie_count(t->slots[i]);
-    return n;
-}
-
 static int compare_member(const void *a, const void *b)
 {
     const struct allocation *x = *(const struct allocation *const *)a;
@@ -471,11 +497,12 @@ const struct allocation **alloc_index_find_job(const struct alloc_index *x,
                                                const char *namespace,
                                                const char *job, size_t *ret_n)
 {
-    const struct trie *part = trie_part(x->roots[KEY_JOB],
-                                        hash_job(namespace, job), JOB_BITS);
+    const struct alloc_trie *part =
+        alloc_trie_part(x->roots[ALLOC_KEY_JOB], alloc_hash_job(namespace, job),
+                        ALLOC_JOB_BITS);
     const struct allocation **list =
-        xmalloc((trie_count(part) + 1) * sizeof *list);
-    size_t found = trie_collect(part, list, 0), n = 0;
+        xmalloc((alloc_trie_count(part) + 1) * sizeof *list);
+    size_t found = alloc_trie_collect(part, list, 0), n = 0;
     for (size_t i = 0; i < found; i++)
         if (strcmp(list[i]->demand.job, job) == 0 &&
             strcmp(list[i]->demand.namespace, namespace) == 0)
@@ -490,18 +517,18 @@ struct collected {
     size_t n, cap;
 };
 
-static void collect_large(const struct trie *t, unsigned shift,
+static void collect_large(const struct alloc_trie *t, unsigned shift,
                           uint32_t devices, struct collected *c)
 {
     if (!t || t->devices < devices)
         return;
-    for (uint32_t i = 0; !t->leaf && shift < JOB_BITS && i < t->n; i++)
-        collect_large(t->slots[i], shift + TRIE_BITS, devices, c);
-    if (!t->leaf && shift < JOB_BITS)
+    for (uint32_t i = 0; !t->leaf && shift < ALLOC_JOB_BITS && i < t->n; i++)
+        collect_large(t->slots[i], shift + ALLOC_TRIE_BITS, devices, c);
+    if (!t->leaf && shift < ALLOC_JOB_BITS)
         return;
-    while (c->n + trie_count(t) > c->cap)
+    while (c->n + alloc_trie_count(t) > c->cap)
         c->list = xgrow(c->list, c->cap, &c->cap, sizeof *c->list);
-    c->n = trie_collect(t, c->list, c->n);
+    c->n = alloc_trie_collect(t, c->list, c->n);
 }
 
 const struct allocation **alloc_index_large_jobs(const struct alloc_index *x,
@@ -509,7 +536,7 @@ const struct allocation **alloc_index_large_jobs(const struct alloc_index *x,
                                                  size_t *ret_n)
 {
     struct collected c = {.list = NULL};
-    collect_large(x->roots[KEY_JOB], 0, devices, &c);
+    collect_large(x->roots[ALLOC_KEY_JOB], 0, devices, &c);
     *ret_n = c.n;
     return c.list;
 }
@@ -521,7 +548,8 @@ static bool is_wanted(const struct alloc_wanted *w, const struct allocation *a)
            w->is_wanted(w->ctx, a);
 }
 
-static size_t trie_find_some(const struct trie *t, const struct alloc_wanted *w,
+static size_t trie_find_some(const struct alloc_trie *t,
+                             const struct alloc_wanted *w,
                              const struct allocation **ret, size_t max)
 {
     size_t n = 0;
@@ -538,9 +566,10 @@ size_t alloc_index_find_some(const struct alloc_index *x,
                              const struct alloc_wanted *w,
                              const struct allocation **ret, size_t max)
 {
-    return trie_find_some(
-        trie_part(x->roots[KEY_JOB], hash_job(w->namespace, w->job), JOB_BITS),
-        w, ret, max);
+    return trie_find_some(alloc_trie_part(x->roots[ALLOC_KEY_JOB],
+                                          alloc_hash_job(w->namespace, w->job),
+                                          ALLOC_JOB_BITS),
+                          w, ret, max);
 }
 
 static bool is_bound(void *ctx, const struct allocation *a)
@@ -561,7 +590,7 @@ const struct allocation **alloc_index_list(const struct alloc_index *x,
                                            size_t *ret_n)
 {
     const struct allocation **list = xmalloc((x->n + 1) * sizeof *list);
-    size_t n = trie_collect(x->roots[KEY_POD], list, 0);
+    size_t n = alloc_trie_collect(x->roots[ALLOC_KEY_POD], list, 0);
     allocation_sort_pods(list, n);
     *ret_n = n;
     return list;
@@ -570,7 +599,8 @@ const struct allocation **alloc_index_list(const struct alloc_index *x,
 const struct allocation **alloc_index_on_node(const struct alloc_index *x,
                                               const char *node, size_t *ret_n)
 {
-    const struct trie *leaf = trie_leaf(x->roots[KEY_NODE], hash_text(node));
+    const struct alloc_trie *leaf = alloc_trie_leaf(x->roots[ALLOC_KEY_NODE],
+                                                    alloc_hash_text(node));
     const struct allocation **list =
         xmalloc(((leaf ? leaf->n : 0) + 1) * sizeof *list);
     size_t n = 0;
@@ -592,18 +622,18 @@ struct diff {
     void *ctx;
 };
 
-static size_t collect_sorted(const struct trie *t,
+static size_t collect_sorted(const struct alloc_trie *t,
                              const struct allocation ***ret_list)
 {
-    *ret_list = xmalloc((trie_count(t) + 1) * sizeof **ret_list);
-    size_t n = trie_collect(t, *ret_list, 0);
+    *ret_list = xmalloc((alloc_trie_count(t) + 1) * sizeof **ret_list);
+    size_t n = alloc_trie_collect(t, *ret_list, 0);
     qsort(*ret_list, n, sizeof **ret_list, compare_pod);
     return n;
 }
 
 /* Parts that are not both branches; one of them is small. */
-static void diff_leaves(const struct trie *before, const struct trie *after,
-                        const struct diff *d)
+static void diff_leaves(const struct alloc_trie *before,
+                        const struct alloc_trie *after, const struct diff *d)
 {
     cleanup_free const struct allocation **old = NULL, **new = NULL;
     size_t n_old = collect_sorted(before, &old);
@@ -619,13 +649,8 @@ static void diff_leaves(const struct trie *before, const struct trie *after,
     }
 }
 
-static const struct trie *trie_child(const struct trie *t, uint32_t bit)
-{
-    return t->map & bit ? t->slots[trie_position(t, bit)] : NULL;
-}
-
-static void trie_diff(const struct trie *before, const struct trie *after,
-                      const struct diff *d)
+static void trie_diff(const struct alloc_trie *before,
+                      const struct alloc_trie *after, const struct diff *d)
 {
     if (before == after)
         return;
@@ -635,7 +660,8 @@ static void trie_diff(const struct trie *before, const struct trie *after,
     }
     for (uint32_t map = before->map | after->map; map; map &= map - 1) {
         uint32_t bit = map & -map;
-        trie_diff(trie_child(before, bit), trie_child(after, bit), d);
+        trie_diff(alloc_trie_child(before, bit), alloc_trie_child(after, bit),
+                  d);
     }
 }
 
@@ -644,5 +670,5 @@ void alloc_index_diff(const struct alloc_index *before,
                       void *ctx)
 {
     const struct diff d = {visit, ctx};
-    trie_diff(before->roots[KEY_POD], after->roots[KEY_POD], &d);
+    trie_diff(before->roots[ALLOC_KEY_POD], after->roots[ALLOC_KEY_POD], &d);
 }
