@@ -3,127 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/state/alloc_trie.h"
 #include "extender/state/allocation.h"
-#include "lib/base/hash.h"
 #include "lib/base/mem.h"
 #include "lib/base/refs.h"
 
-enum alloc_key {
-    ALLOC_KEY_POD,
-    ALLOC_KEY_UID,
-    ALLOC_KEY_PAIR,
-    ALLOC_KEY_NODE,
-    ALLOC_KEY_JOB,
-    ALLOC_KEY_COUNT
-};
-
-/* The low bits of a member's hash are its job's, the others its pair's: all
- * members are in one part of the trie, and no leaf has to hold them all. */
-enum { ALLOC_TRIE_BITS = 5, ALLOC_JOB_BITS = 6 * ALLOC_TRIE_BITS };
-
-/* A leaf lists allocations, a branch has a child per bit of its map.  Only
- * the trie by pod holds references to the allocations: the others of the
- * same version list exactly the same ones. */
-struct alloc_trie {
-    atomic_uint refs;
-    enum alloc_key key;
-    bool leaf;
-    uint32_t map;
-    uint32_t n;
-    uint32_t devices; /* that all in it have */
-    void *slots[];
-};
-
 enum { LEAF_MAX = 8, SHIFT_MAX = 60 };
-
-#define JOB_MASK ((UINT64_C(1) << ALLOC_JOB_BITS) - 1)
-
-static uint64_t alloc_hash_text(const char *text)
-{
-    return hash_bytes(text, strlen(text));
-}
-
-static uint64_t alloc_hash_pod(const char *namespace, const char *name)
-{
-    return hash_mix(alloc_hash_text(namespace) | 1, alloc_hash_text(name));
-}
-
-static uint64_t alloc_hash_job(const char *namespace, const char *job)
-{
-    return hash_mix(alloc_hash_text(namespace) | 1, alloc_hash_text(job)) &
-           JOB_MASK;
-}
-
-static uint64_t hash_member(const struct demand *d)
-{
-    return alloc_hash_job(d->namespace, d->job) |
-           hash_mix((uint64_t)d->pair + 1, 1) << ALLOC_JOB_BITS;
-}
-
-static uint64_t hash_key(enum alloc_key key, const struct allocation *a)
-{
-    switch (key) {
-    case ALLOC_KEY_POD:
-        return alloc_hash_pod(a->demand.namespace, a->demand.name);
-    case ALLOC_KEY_UID:
-        return alloc_hash_text(a->demand.uid);
-    case ALLOC_KEY_PAIR:
-        return alloc_hash_text(a->pair_key);
-    case ALLOC_KEY_JOB:
-        return hash_member(&a->demand);
-    default:
-        return alloc_hash_text(a->node);
-    }
-}
-
-static uint32_t devices_of(const struct allocation *a)
-{
-    return (uint32_t)a->n_cards + a->n_gpus + a->n_nics;
-}
-
-static struct alloc_trie *trie_create(enum alloc_key key, bool leaf, uint32_t n)
-{
-    struct alloc_trie *t = xmalloc(sizeof *t + n * sizeof t->slots[0]);
-    atomic_init(&t->refs, 1);
-    t->key = key;
-    t->leaf = leaf;
-    t->map = 0;
-    t->n = n;
-    t->devices = 0;
-    return t;
-}
-
-static DEFINE_REF(alloc_trie_ref, struct alloc_trie)
-
-    static void alloc_trie_unref(struct alloc_trie *t)
-{
-    if (!t || !refs_drop(&t->refs))
-        return;
-    for (uint32_t i = 0; i < t->n; i++) {
-        if (!t->leaf)
-            alloc_trie_unref(t->slots[i]);
-        else if (t->key == ALLOC_KEY_POD)
-            allocation_unref(t->slots[i]);
-    }
-    free(t);
-}
-
-static void *slot_hold(const struct alloc_trie *t, void *slot)
-{
-    if (!t->leaf)
-        return alloc_trie_ref(slot);
-    return t->key == ALLOC_KEY_POD ? allocation_ref(slot) : slot;
-}
 
 static size_t trie_size(uint32_t n)
 {
     return sizeof(struct alloc_trie) + n * sizeof(void *);
-}
-
-/* All above it are ours alone, too, so nobody can take a reference. */
-static bool is_ours(const struct alloc_trie *t)
-{
-    return atomic_load_explicit(&t->refs, memory_order_acquire) == 1;
 }
 
 /* What follows takes over a part, which others may have, and gives back one
@@ -131,13 +20,13 @@ static bool is_ours(const struct alloc_trie *t)
 
 static struct alloc_trie *trie_own(struct alloc_trie *t)
 {
-    if (is_ours(t))
+    if (alloc_trie_is_ours(t))
         return t;
-    struct alloc_trie *own = trie_create(t->key, t->leaf, t->n);
+    struct alloc_trie *own = alloc_trie_create(t->key, t->leaf, t->n);
     own->map = t->map;
     own->devices = t->devices;
     for (uint32_t i = 0; i < t->n; i++)
-        own->slots[i] = slot_hold(t, t->slots[i]);
+        own->slots[i] = alloc_trie_hold(t, t->slots[i]);
     alloc_trie_unref(t);
     return own;
 }
@@ -180,7 +69,7 @@ static bool leaf_separable(const struct alloc_trie *t, unsigned shift,
     if (shift > SHIFT_MAX)
         return false;
     for (uint32_t i = 0; i < t->n; i++)
-        if (hash_key(t->key, t->slots[i]) != hash)
+        if (alloc_hash_key(t->key, t->slots[i]) != hash)
             return true;
     return false;
 }
@@ -191,9 +80,9 @@ static struct alloc_trie *trie_add(struct alloc_trie *t, unsigned shift,
 static struct alloc_trie *leaf_split(struct alloc_trie *t, unsigned shift,
                                      uint64_t hash, struct allocation *a)
 {
-    struct alloc_trie *branch = trie_create(t->key, false, 0);
+    struct alloc_trie *branch = alloc_trie_create(t->key, false, 0);
     for (uint32_t i = 0; i < t->n; i++)
-        branch = trie_add(branch, shift, hash_key(t->key, t->slots[i]),
+        branch = trie_add(branch, shift, alloc_hash_key(t->key, t->slots[i]),
                           t->slots[i]);
     alloc_trie_unref(t);
     return trie_add(branch, shift, hash, a);
@@ -206,8 +95,8 @@ static struct alloc_trie *leaf_add(struct alloc_trie *t, unsigned shift,
     if (at >= LEAF_MAX && leaf_separable(t, shift, hash))
         return leaf_split(t, shift, hash, a);
     t = trie_open(t, at);
-    t->slots[at] = slot_hold(t, a);
-    t->devices += devices_of(a);
+    t->slots[at] = alloc_trie_hold(t, a);
+    t->devices += alloc_devices(a);
     return t;
 }
 
@@ -222,12 +111,12 @@ static struct alloc_trie *trie_add(struct alloc_trie *t, unsigned shift,
     if (t->map & bit) {
         t = trie_own(t);
         t->slots[at] = trie_add(t->slots[at], shift + ALLOC_TRIE_BITS, hash, a);
-        t->devices += devices_of(a);
+        t->devices += alloc_devices(a);
         return t;
     }
-    struct alloc_trie *leaf = trie_create(t->key, true, 1);
-    leaf->slots[0] = slot_hold(leaf, a);
-    leaf->devices = devices_of(a);
+    struct alloc_trie *leaf = alloc_trie_create(t->key, true, 1);
+    leaf->slots[0] = alloc_trie_hold(leaf, a);
+    leaf->devices = alloc_devices(a);
     t = trie_open(t, at);
     t->slots[at] = leaf;
     t->map |= bit;
@@ -244,7 +133,7 @@ static struct alloc_trie *leaf_remove(struct alloc_trie *t,
         at++;
     if (at == t->n)
         return t;
-    t->devices -= devices_of(a);
+    t->devices -= alloc_devices(a);
     if (t->key == ALLOC_KEY_POD)
         allocation_unref(a);
     return trie_close(t, at);
@@ -262,7 +151,7 @@ static struct alloc_trie *trie_remove(struct alloc_trie *t, unsigned shift,
     if (!(t->map & bit))
         return t;
     t = trie_own(t);
-    t->devices -= devices_of(a);
+    t->devices -= alloc_devices(a);
     t->slots[at] = trie_remove(t->slots[at], shift + ALLOC_TRIE_BITS, hash, a);
     if (t->slots[at])
         return t;
@@ -273,13 +162,14 @@ static struct alloc_trie *trie_remove(struct alloc_trie *t, unsigned shift,
 static struct alloc_trie *
 alloc_trie_with(struct alloc_trie *t, enum alloc_key key, struct allocation *a)
 {
-    return trie_add(t ? t : trie_create(key, true, 0), 0, hash_key(key, a), a);
+    return trie_add(t ? t : alloc_trie_create(key, true, 0), 0,
+                    alloc_hash_key(key, a), a);
 }
 
 static struct alloc_trie *alloc_trie_without(struct alloc_trie *t,
                                              struct allocation *a)
 {
-    return trie_remove(t, 0, hash_key(t->key, a), a);
+    return trie_remove(t, 0, alloc_hash_key(t->key, a), a);
 }
 
 static const struct alloc_trie *alloc_trie_part(const struct alloc_trie *t,

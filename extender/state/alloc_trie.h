@@ -1,0 +1,54 @@
+/* alloc_trie - a hash trie of allocations by one of their keys, path-copied on a
+ * change, so that versions share all but a few small parts.  A part that one
+ * version alone has is changed in place.  For alloc_index.c. */
+#ifndef BIGA_EXTENDER_STATE_ALLOC_TRIE_H
+#define BIGA_EXTENDER_STATE_ALLOC_TRIE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "extender/state/allocation.h"
+
+enum alloc_key {
+    ALLOC_KEY_POD,
+    ALLOC_KEY_UID,
+    ALLOC_KEY_PAIR,
+    ALLOC_KEY_NODE,
+    ALLOC_KEY_JOB,
+    ALLOC_KEY_COUNT
+};
+
+/* The low bits of a member's hash are its job's, the others its pair's: all
+ * members are in one part of the trie, and no leaf has to hold them all. */
+enum { ALLOC_TRIE_BITS = 5, ALLOC_JOB_BITS = 6 * ALLOC_TRIE_BITS };
+
+/* A leaf lists allocations, a branch has a child per bit of its map.  Only
+ * the trie by pod holds references to the allocations: the others of the
+ * same version list exactly the same ones. */
+struct alloc_trie {
+    atomic_uint refs;
+    enum alloc_key key;
+    bool leaf;
+    uint32_t map;
+    uint32_t n;
+    uint32_t devices; /* that all in it have */
+    void *slots[];
+};
+
+struct alloc_trie *alloc_trie_ref(struct alloc_trie *t);
+void alloc_trie_unref(struct alloc_trie *t); /* NULL allowed */
+
+/* The hashes of keys. */
+uint64_t alloc_hash_text(const char *text); /* uid, pair, node */
+uint64_t alloc_hash_pod(const char *namespace, const char *name);
+uint64_t alloc_hash_job(const char *namespace, const char *job);
+
+struct alloc_trie *alloc_trie_create(enum alloc_key key, bool leaf, uint32_t n);
+void *alloc_trie_hold(const struct alloc_trie *t, void *slot);
+uint64_t alloc_hash_key(enum alloc_key key, const struct allocation *a);
+uint32_t alloc_devices(const struct allocation *a);
+bool alloc_trie_is_ours(const struct alloc_trie *t);
+
+#endif
