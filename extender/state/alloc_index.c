@@ -1,5 +1,4 @@
 /* The index of allocations: tries by pod, uid, pair, node and job. */
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,16 +52,6 @@ static struct alloc_trie *trie_close(struct alloc_trie *t, uint32_t at)
     return NULL;
 }
 
-static uint32_t trie_bit(uint64_t hash, unsigned shift)
-{
-    return UINT32_C(1) << ((hash >> shift) & 31);
-}
-
-static uint32_t trie_position(const struct alloc_trie *t, uint32_t bit)
-{
-    return (uint32_t)__builtin_popcount(t->map & (bit - 1));
-}
-
 static bool leaf_separable(const struct alloc_trie *t, unsigned shift,
                            uint64_t hash)
 {
@@ -106,8 +95,8 @@ static struct alloc_trie *trie_add(struct alloc_trie *t, unsigned shift,
 {
     if (t->leaf)
         return leaf_add(t, shift, hash, a);
-    uint32_t bit = trie_bit(hash, shift);
-    uint32_t at = trie_position(t, bit);
+    uint32_t bit = alloc_trie_bit(hash, shift);
+    uint32_t at = alloc_trie_position(t, bit);
     if (t->map & bit) {
         t = trie_own(t);
         t->slots[at] = trie_add(t->slots[at], shift + ALLOC_TRIE_BITS, hash, a);
@@ -146,8 +135,8 @@ static struct alloc_trie *trie_remove(struct alloc_trie *t, unsigned shift,
 {
     if (t->leaf)
         return leaf_remove(t, a);
-    uint32_t bit = trie_bit(hash, shift);
-    uint32_t at = trie_position(t, bit);
+    uint32_t bit = alloc_trie_bit(hash, shift);
+    uint32_t at = alloc_trie_position(t, bit);
     if (!(t->map & bit))
         return t;
     t = trie_own(t);
@@ -170,51 +159,6 @@ static struct alloc_trie *alloc_trie_without(struct alloc_trie *t,
                                              struct allocation *a)
 {
     return trie_remove(t, 0, alloc_hash_key(t->key, a), a);
-}
-
-static const struct alloc_trie *alloc_trie_part(const struct alloc_trie *t,
-                                                uint64_t hash, unsigned bits)
-{
-    for (unsigned shift = 0; t && !t->leaf && shift < bits;
-         shift += ALLOC_TRIE_BITS) {
-        uint32_t bit = trie_bit(hash, shift);
-        if (!(t->map & bit))
-            return NULL;
-        t = t->slots[trie_position(t, bit)];
-    }
-    return t;
-}
-
-static const struct alloc_trie *alloc_trie_leaf(const struct alloc_trie *t,
-                                                uint64_t hash)
-{
-    return alloc_trie_part(t, hash, UINT_MAX);
-}
-
-static size_t alloc_trie_collect(const struct alloc_trie *t,
-                                 const struct allocation **ret, size_t n)
-{
-    for (uint32_t i = 0; t && i < t->n; i++) {
-        if (t->leaf)
-            ret[n++] = t->slots[i];
-        else
-            n = alloc_trie_collect(t->slots[i], ret, n);
-    }
-    return n;
-}
-
-static size_t alloc_trie_count(const struct alloc_trie *t)
-{
-    size_t n = t && t->leaf ? t->n : 0;
-    for (uint32_t i = 0; t && !t->leaf && i < t->n; i++)
-        n += alloc_trie_count(t->slots[i]);
-    return n;
-}
-
-static const struct alloc_trie *alloc_trie_child(const struct alloc_trie *t,
-                                                 uint32_t bit)
-{
-    return t->map & bit ? t->slots[trie_position(t, bit)] : NULL;
 }
 
 struct alloc_index {

@@ -1,5 +1,6 @@
 #include "extender/state/alloc_trie.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,4 +91,59 @@ void *alloc_trie_hold(const struct alloc_trie *t, void *slot)
 bool alloc_trie_is_ours(const struct alloc_trie *t)
 {
     return atomic_load_explicit(&t->refs, memory_order_acquire) == 1;
+}
+
+uint32_t alloc_trie_bit(uint64_t hash, unsigned shift)
+{
+    return UINT32_C(1) << ((hash >> shift) & 31);
+}
+
+uint32_t alloc_trie_position(const struct alloc_trie *t, uint32_t bit)
+{
+    return (uint32_t)__builtin_popcount(t->map & (bit - 1));
+}
+
+const struct alloc_trie *alloc_trie_part(const struct alloc_trie *t,
+                                         uint64_t hash, unsigned bits)
+{
+    for (unsigned shift = 0; t && !t->leaf && shift < bits;
+         shift += ALLOC_TRIE_BITS) {
+        uint32_t bit = alloc_trie_bit(hash, shift);
+        if (!(t->map & bit))
+            return NULL;
+        t = t->slots[alloc_trie_position(t, bit)];
+    }
+    return t;
+}
+
+const struct alloc_trie *alloc_trie_leaf(const struct alloc_trie *t,
+                                         uint64_t hash)
+{
+    return alloc_trie_part(t, hash, UINT_MAX);
+}
+
+size_t alloc_trie_collect(const struct alloc_trie *t,
+                          const struct allocation **ret, size_t n)
+{
+    for (uint32_t i = 0; t && i < t->n; i++) {
+        if (t->leaf)
+            ret[n++] = t->slots[i];
+        else
+            n = alloc_trie_collect(t->slots[i], ret, n);
+    }
+    return n;
+}
+
+size_t alloc_trie_count(const struct alloc_trie *t)
+{
+    size_t n = t && t->leaf ? t->n : 0;
+    for (uint32_t i = 0; t && !t->leaf && i < t->n; i++)
+        n += alloc_trie_count(t->slots[i]);
+    return n;
+}
+
+const struct alloc_trie *alloc_trie_child(const struct alloc_trie *t,
+                                          uint32_t bit)
+{
+    return t->map & bit ? t->slots[alloc_trie_position(t, bit)] : NULL;
 }

@@ -50,5 +50,24 @@ void *alloc_trie_hold(const struct alloc_trie *t, void *slot);
 uint64_t alloc_hash_key(enum alloc_key key, const struct allocation *a);
 uint32_t alloc_devices(const struct allocation *a);
 bool alloc_trie_is_ours(const struct alloc_trie *t);
+uint32_t alloc_trie_bit(uint64_t hash, unsigned shift);
+uint32_t alloc_trie_position(const struct alloc_trie *t, uint32_t bit);
+
+/* The part where all entries are (others may be, too) whose hash has the same
+ * low `bits`, or NULL. */
+const struct alloc_trie *alloc_trie_part(const struct alloc_trie *t,
+                                         uint64_t hash, unsigned bits);
+/* The leaf where entries of this hash are, or NULL. */
+const struct alloc_trie *alloc_trie_leaf(const struct alloc_trie *t,
+                                         uint64_t hash);
+/* The child of a branch at this bit of its map, or NULL. */
+const struct alloc_trie *alloc_trie_child(const struct alloc_trie *t,
+                                          uint32_t bit);
+size_t
+alloc_trie_count(const struct alloc_trie *t); /* NULL allowed, as below */
+/* All that are in it, after the first `n` of `ret`; returns how many these are
+ * then. */
+size_t alloc_trie_collect(const struct alloc_trie *t,
+                          const struct allocation **ret, size_t n);
 
 #endif
