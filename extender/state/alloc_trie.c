@@ -8,6 +8,8 @@
 #include "lib/base/mem.h"
 #include "lib/base/refs.h"
 
+enum { LEAF_MAX = 8, SHIFT_MAX = 60 };
+
 #define JOB_MASK ((UINT64_C(1) << ALLOC_JOB_BITS) - 1)
 
 uint64_t alloc_hash_text(const char *text)
@@ -32,7 +34,7 @@ static uint64_t hash_member(const struct demand *d)
            hash_mix((uint64_t)d->pair + 1, 1) << ALLOC_JOB_BITS;
 }
 
-uint64_t alloc_hash_key(enum alloc_key key, const struct allocation *a)
+static uint64_t hash_key(enum alloc_key key, const struct allocation *a)
 {
     switch (key) {
     case ALLOC_KEY_POD:
@@ -48,12 +50,12 @@ uint64_t alloc_hash_key(enum alloc_key key, const struct allocation *a)
     }
 }
 
-uint32_t alloc_devices(const struct allocation *a)
+static uint32_t devices_of(const struct allocation *a)
 {
     return (uint32_t)a->n_cards + a->n_gpus + a->n_nics;
 }
 
-struct alloc_trie *alloc_trie_create(enum alloc_key key, bool leaf, uint32_t n)
+static struct alloc_trie *trie_create(enum alloc_key key, bool leaf, uint32_t n)
 {
     struct alloc_trie *t = xmalloc(sizeof *t + n * sizeof t->slots[0]);
     atomic_init(&t->refs, 1);
@@ -80,27 +82,178 @@ void alloc_trie_unref(struct alloc_trie *t)
     free(t);
 }
 
-void *alloc_trie_hold(const struct alloc_trie *t, void *slot)
+static void *slot_hold(const struct alloc_trie *t, void *slot)
 {
     if (!t->leaf)
         return alloc_trie_ref(slot);
     return t->key == ALLOC_KEY_POD ? allocation_ref(slot) : slot;
 }
 
+static size_t trie_size(uint32_t n)
+{
+    return sizeof(struct alloc_trie) + n * sizeof(void *);
+}
+
 /* All above it are ours alone, too, so nobody can take a reference. */
-bool alloc_trie_is_ours(const struct alloc_trie *t)
+static bool is_ours(const struct alloc_trie *t)
 {
     return atomic_load_explicit(&t->refs, memory_order_acquire) == 1;
 }
 
-uint32_t alloc_trie_bit(uint64_t hash, unsigned shift)
+/* What follows takes over a part, which others may have, and gives back one
+ * that is ours alone. */
+
+static struct alloc_trie *trie_own(struct alloc_trie *t)
+{
+    if (is_ours(t))
+        return t;
+    struct alloc_trie *own = trie_create(t->key, t->leaf, t->n);
+    own->map = t->map;
+    own->devices = t->devices;
+    for (uint32_t i = 0; i < t->n; i++)
+        own->slots[i] = slot_hold(t, t->slots[i]);
+    alloc_trie_unref(t);
+    return own;
+}
+
+/* With one more slot at `at`, which the caller fills. */
+static struct alloc_trie *trie_open(struct alloc_trie *t, uint32_t at)
+{
+    t = trie_own(t);
+    t = xrealloc(t, trie_size(t->n + 1), 1);
+    memmove(&t->slots[at + 1], &t->slots[at], (t->n - at) * sizeof t->slots[0]);
+    t->n++;
+    return t;
+}
+
+/* Without slot `at`, whose content the caller has dropped; NULL when nothing is
+ * left. */
+static struct alloc_trie *trie_close(struct alloc_trie *t, uint32_t at)
+{
+    t->n--;
+    memmove(&t->slots[at], &t->slots[at + 1], (t->n - at) * sizeof t->slots[0]);
+    if (t->n > 0)
+        return t;
+    free(t);
+    return NULL;
+}
+
+static uint32_t trie_bit(uint64_t hash, unsigned shift)
 {
     return UINT32_C(1) << ((hash >> shift) & 31);
 }
 
-uint32_t alloc_trie_position(const struct alloc_trie *t, uint32_t bit)
+static uint32_t trie_position(const struct alloc_trie *t, uint32_t bit)
 {
     return (uint32_t)__builtin_popcount(t->map & (bit - 1));
+}
+
+static bool leaf_separable(const struct alloc_trie *t, unsigned shift,
+                           uint64_t hash)
+{
+    if (shift > SHIFT_MAX)
+        return false;
+    for (uint32_t i = 0; i < t->n; i++)
+        if (hash_key(t->key, t->slots[i]) != hash)
+            return true;
+    return false;
+}
+
+static struct alloc_trie *trie_add(struct alloc_trie *t, unsigned shift,
+                                   uint64_t hash, struct allocation *a);
+
+static struct alloc_trie *leaf_split(struct alloc_trie *t, unsigned shift,
+                                     uint64_t hash, struct allocation *a)
+{
+    struct alloc_trie *branch = trie_create(t->key, false, 0);
+    for (uint32_t i = 0; i < t->n; i++)
+        branch = trie_add(branch, shift, hash_key(t->key, t->slots[i]),
+                          t->slots[i]);
+    alloc_trie_unref(t);
+    return trie_add(branch, shift, hash, a);
+}
+
+static struct alloc_trie *leaf_add(struct alloc_trie *t, unsigned shift,
+                                   uint64_t hash, struct allocation *a)
+{
+    uint32_t at = t->n;
+    if (at >= LEAF_MAX && leaf_separable(t, shift, hash))
+        return leaf_split(t, shift, hash, a);
+    t = trie_open(t, at);
+    t->slots[at] = slot_hold(t, a);
+    t->devices += devices_of(a);
+    return t;
+}
+
+/* As trie_own(), with the allocation. */
+static struct alloc_trie *trie_add(struct alloc_trie *t, unsigned shift,
+                                   uint64_t hash, struct allocation *a)
+{
+    if (t->leaf)
+        return leaf_add(t, shift, hash, a);
+    uint32_t bit = trie_bit(hash, shift);
+    uint32_t at = trie_position(t, bit);
+    if (t->map & bit) {
+        t = trie_own(t);
+        t->slots[at] = trie_add(t->slots[at], shift + ALLOC_TRIE_BITS, hash, a);
+        t->devices += devices_of(a);
+        return t;
+    }
+    struct alloc_trie *leaf = trie_create(t->key, true, 1);
+    leaf->slots[0] = slot_hold(leaf, a);
+    leaf->devices = devices_of(a);
+    t = trie_open(t, at);
+    t->slots[at] = leaf;
+    t->map |= bit;
+    t->devices += leaf->devices;
+    return t;
+}
+
+static struct alloc_trie *leaf_remove(struct alloc_trie *t,
+                                      struct allocation *a)
+{
+    uint32_t at = 0;
+    t = trie_own(t);
+    while (at < t->n && t->slots[at] != a)
+        at++;
+    if (at == t->n)
+        return t;
+    t->devices -= devices_of(a);
+    if (t->key == ALLOC_KEY_POD)
+        allocation_unref(a);
+    return trie_close(t, at);
+}
+
+/* As trie_own(), without the allocation, which must be in there; NULL when
+ * nothing is left. */
+static struct alloc_trie *trie_remove(struct alloc_trie *t, unsigned shift,
+                                      uint64_t hash, struct allocation *a)
+{
+    if (t->leaf)
+        return leaf_remove(t, a);
+    uint32_t bit = trie_bit(hash, shift);
+    uint32_t at = trie_position(t, bit);
+    if (!(t->map & bit))
+        return t;
+    t = trie_own(t);
+    t->devices -= devices_of(a);
+    t->slots[at] = trie_remove(t->slots[at], shift + ALLOC_TRIE_BITS, hash, a);
+    if (t->slots[at])
+        return t;
+    t->map &= ~bit;
+    return trie_close(t, at);
+}
+
+struct alloc_trie *alloc_trie_with(struct alloc_trie *t, enum alloc_key key,
+                                   struct allocation *a)
+{
+    return trie_add(t ? t : trie_create(key, true, 0), 0, hash_key(key, a), a);
+}
+
+struct alloc_trie *alloc_trie_without(struct alloc_trie *t,
+                                      struct allocation *a)
+{
+    return trie_remove(t, 0, hash_key(t->key, a), a);
 }
 
 const struct alloc_trie *alloc_trie_part(const struct alloc_trie *t,
@@ -108,10 +261,10 @@ const struct alloc_trie *alloc_trie_part(const struct alloc_trie *t,
 {
     for (unsigned shift = 0; t && !t->leaf && shift < bits;
          shift += ALLOC_TRIE_BITS) {
-        uint32_t bit = alloc_trie_bit(hash, shift);
+        uint32_t bit = trie_bit(hash, shift);
         if (!(t->map & bit))
             return NULL;
-        t = t->slots[alloc_trie_position(t, bit)];
+        t = t->slots[trie_position(t, bit)];
     }
     return t;
 }
@@ -145,5 +298,5 @@ size_t alloc_trie_count(const struct alloc_trie *t)
 const struct alloc_trie *alloc_trie_child(const struct alloc_trie *t,
                                           uint32_t bit)
 {
-    return t->map & bit ? t->slots[alloc_trie_position(t, bit)] : NULL;
+    return t->map & bit ? t->slots[trie_position(t, bit)] : NULL;
 }

@@ -40,18 +40,17 @@ struct alloc_trie {
 struct alloc_trie *alloc_trie_ref(struct alloc_trie *t);
 void alloc_trie_unref(struct alloc_trie *t); /* NULL allowed */
 
+/* Both take over a trie (NULL: nothing is in it) and give back one that has the
+ * allocation, or has not what is in it; the caller's alone at its top. */
+struct alloc_trie *alloc_trie_with(struct alloc_trie *t, enum alloc_key key,
+                                   struct allocation *a);
+struct alloc_trie *alloc_trie_without(struct alloc_trie *t,
+                                      struct allocation *a);
+
 /* The hashes of keys. */
 uint64_t alloc_hash_text(const char *text); /* uid, pair, node */
 uint64_t alloc_hash_pod(const char *namespace, const char *name);
 uint64_t alloc_hash_job(const char *namespace, const char *job);
-
-struct alloc_trie *alloc_trie_create(enum alloc_key key, bool leaf, uint32_t n);
-void *alloc_trie_hold(const struct alloc_trie *t, void *slot);
-uint64_t alloc_hash_key(enum alloc_key key, const struct allocation *a);
-uint32_t alloc_devices(const struct allocation *a);
-bool alloc_trie_is_ours(const struct alloc_trie *t);
-uint32_t alloc_trie_bit(uint64_t hash, unsigned shift);
-uint32_t alloc_trie_position(const struct alloc_trie *t, uint32_t bit);
 
 /* The part where all entries are (others may be, too) whose hash has the same
  * low `bits`, or NULL. */
