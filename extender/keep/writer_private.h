@@ -67,6 +67,14 @@ struct batch {
     size_t n_gone, gone_cap;
 };
 
+/* Takes over the reference; tells those who watch. */
+void swap_snapshot(struct writer *w, struct snapshot *next);
+/* Remember how the last transaction ended (NULL: it was committed), and log it
+ * when that has changed. */
+void note_commit(struct writer *w, const struct error *trouble);
+/* All that is to be written of these operations, in one transaction. */
+void write_ops(struct writer *w, struct writer_op *ops);
+
 /* The draft, to be changed; releases the peek. */
 struct draft *batch_draft(struct batch *b);
 const struct snapshot *batch_peek(struct batch *b);
@@ -158,9 +166,11 @@ void drains_settle(struct writer *w, const struct writer_op *ops);
 /* Those that are stored, once the nodes are in the draft. */
 int drains_load(struct writer *w, struct draft *draft, struct error *err);
 
+/* --- who is silent: writer_sweep.c --- */
 /* The status that a node should have. */
 enum node_status status_now(const struct writer *w, const struct node *n);
-/* Make the next sweep due now. */
+/* Look at all nodes and leases now; make that due now. */
+void sweep(struct writer *w);
 void sweep_soon(struct writer *w);
 
 /* --- whole jobs: writer_job.c ---
