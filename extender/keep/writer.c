@@ -236,14 +236,6 @@ static void batch_fini(struct batch *b)
     free(b->gone);
 }
 
-static struct writer_op *take_queue_locked(struct writer *w)
-{
-    struct writer_op *ops = w->first;
-    w->first = NULL;
-    w->last = &w->first;
-    return ops;
-}
-
 /* To make nodes that come visible, all that are there are copied.  Where many
  * come at once, that is done once for more of them: those that are queued now
  * belong to this batch, too.  Nobody is waited for. */
@@ -252,8 +244,7 @@ static struct writer_op *take_more(struct batch *b)
     size_t n = b->draft ? draft_n_coming(b->draft) : 0;
     if (n == 0 || n >= b->w->current->n_nodes / NODES_PER_COMER)
         return NULL;
-    hold_lock(&b->w->lock);
-    return take_queue_locked(b->w);
+    return queue_take(b->w);
 }
 
 static void apply(struct batch *b, const struct writer_op *ops,
@@ -337,33 +328,7 @@ static void read_op(struct writer *w, struct writer_op *op)
         op->call(op->ctx);
 }
 
-/* Tell the poster, after which the op may be gone. */
-static void finish_op(struct writer *w, struct writer_op *op)
-{
-    if (op->kind == WRITER_BIND)
-        (void)failpoint("bind-before-reply");
-    slice_unref(steal(&op->slice));
-    if (op->done) {
-        op->done(op);
-        return;
-    }
-    hold_lock(&w->lock);
-    op->finished = true;
-    pthread_cond_broadcast(&w->done);
-}
-
 /* --- the thread -------------------------------------------------------- */
-
-/* Before all others of the next batch. */
-static void do_again(struct writer *w, struct writer_op *first,
-                     struct writer_op **last)
-{
-    hold_lock(&w->lock);
-    *last = w->first;
-    if (!w->first)
-        w->last = last;
-    w->first = first;
-}
 
 /* Writes first, in one transaction; then the moves of pods; then reads, which
  * see both. */
@@ -383,33 +348,17 @@ static void process(struct writer *w, struct writer_op *ops)
             *last = ops;
             last = &ops->next;
         } else {
-            finish_op(w, ops);
+            queue_finish(w, ops);
         }
         ops = next;
     }
     if (first)
-        do_again(w, first, last);
+        queue_again(w, first, last);
 }
 
 static int64_t next_sweep(const struct writer *w)
 {
     return w->config.sweep_ms > 0 ? clock_ms() + w->config.sweep_ms : INT64_MAX;
-}
-
-/* Wait for something to do: operations into `*ret_ops`, or a sweep that is
- * due.  False when there is nothing more to come. */
-static bool wait_for_work(struct writer *w, int64_t due_ms,
-                          struct writer_op **ret_ops, bool *ret_sweep)
-{
-    bool due = false;
-    hold_lock(&w->lock);
-    while (!w->first && !w->sweep_wanted && !w->stopping && !due)
-        due = !clock_wait(&w->wake, &w->lock, due_ms);
-    *ret_ops = take_queue_locked(w);
-    *ret_sweep = w->sweep_wanted || due;
-    bool more = *ret_ops || !w->stopping;
-    w->sweep_wanted = false;
-    return more;
 }
 
 static void *writer_thread(void *ctx)
@@ -419,7 +368,7 @@ static void *writer_thread(void *ctx)
     struct writer_op *ops;
     bool wanted;
     thread_name("writer", NULL);
-    while (wait_for_work(w, due_ms, &ops, &wanted)) {
+    while (queue_wait(w, due_ms, &ops, &wanted)) {
         if (ops)
             process(w, ops);
         bool timed = clock_ms() >= due_ms;
@@ -471,55 +420,6 @@ uint64_t writer_fed(struct writer *w, const char *node)
 uint64_t writer_conflicts(struct writer *w)
 {
     return atomic_load(&w->conflicts);
-}
-
-/* Slices are decoded here, on the poster's thread. */
-static void prepare_op(struct writer_op *op)
-{
-    op->next = NULL;
-    op->result = 0;
-    op->error = (struct error){0};
-    op->created = op->healed = false;
-    op->finished = op->again = false;
-    op->n_out = 0;
-    op->slice = NULL;
-    if (op->kind == WRITER_PUT_SLICE)
-        op->result = slice_decode(op->body, op->body_size, &op->slice,
-                                  &op->error);
-}
-
-static void post_locked(struct writer *w, struct writer_op *op)
-{
-    *w->last = op;
-    w->last = &op->next;
-    pthread_cond_signal(&w->wake);
-}
-
-void writer_post(struct writer *w, struct writer_op *op)
-{
-    prepare_op(op);
-    hold_lock(&w->lock);
-    post_locked(w, op);
-}
-
-void writer_run_all(struct writer *w, struct writer_op *ops, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        ops[i].done = NULL;
-        prepare_op(&ops[i]);
-    }
-    hold_lock(&w->lock);
-    for (size_t i = 0; i < n; i++)
-        post_locked(w, &ops[i]);
-    for (size_t i = 0; i < n; i++)
-        while (!ops[i].finished)
-            (void)pthread_cond_wait(&w->done, &w->lock); /* never fails */
-}
-
-int writer_run(struct writer *w, struct writer_op *op)
-{
-    writer_run_all(w, op, 1);
-    return op->result;
 }
 
 /* --- start and stop ---------------------------------------------------- */

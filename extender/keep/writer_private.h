@@ -85,6 +85,19 @@ const struct alloc_index *batch_allocations(const struct batch *b);
 /* Called before anything is stored; 0 or -errno in b->error. */
 int batch_begin(struct batch *b);
 
+/* --- the queue: writer_queue.c --- */
+/* All that are queued now. */
+struct writer_op *queue_take(struct writer *w);
+/* The next batch begins with these; `last`: where the list ends. */
+void queue_again(struct writer *w, struct writer_op *first,
+                 struct writer_op **last);
+/* Wait for something to do: operations into `*ret_ops`, or a sweep that is
+ * due.  False when there is nothing more to come. */
+bool queue_wait(struct writer *w, int64_t due_ms, struct writer_op **ret_ops,
+                bool *ret_sweep);
+/* Tell the poster, after which the op may be gone. */
+void queue_finish(struct writer *w, struct writer_op *op);
+
 /* Give back the memory that many nodes left as they joined or went. */
 void trim_after_change(struct writer *w);
 
