@@ -3,14 +3,21 @@
 void jwrite_key(struct str *out, const char *key)
 {
     char last = out->size ? out->data[out->size - 1] : '\n';
-    if (last != '{' && last != '[' && last != ':' && last != ',' &&
-        last != '\n')
-        str_add_c(out, ',');
-    if (!key)
+    bool comma = last != '{' && last != '[' && last != ':' && last != ',' &&
+                 last != '\n';
+    size_t n = key ? strlen(key) : 0, size = comma + (key ? n + 3 : 0);
+    if (!str_reserve(out, size))
         return;
-    str_add_c(out, '"');
-    str_add(out, key);
-    str_add_n(out, "\":", 2);
+    char *to = out->data + out->size;
+    if (comma)
+        *to++ = ',';
+    if (key) {
+        *to = '"';
+        memcpy(to + 1, key, n);
+        memcpy(to + 1 + n, "\":", 3);
+    }
+    out->size += size;
+    out->data[out->size] = '\0';
 }
 
 void jwrite_object(struct str *out, const char *key)

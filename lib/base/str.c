@@ -80,9 +80,15 @@ bool str_reserve(struct str *s, size_t size)
     return true;
 }
 
+/* Is there room without more memory? */
+static bool has_room(const struct str *s, size_t size)
+{
+    return size < s->cap - s->size && s->size + size <= s->max && !s->overflow;
+}
+
 void str_add_n(struct str *s, const char *data, size_t size)
 {
-    if (!str_reserve(s, size))
+    if (!has_room(s, size) && !str_reserve(s, size))
         return;
     if (size)
         memcpy(s->data + s->size, data, size);
@@ -113,7 +119,10 @@ void str_add(struct str *s, const char *text)
 
 void str_add_c(struct str *s, char c)
 {
-    str_add_n(s, &c, 1);
+    if (!has_room(s, 1) && !str_reserve(s, 1))
+        return;
+    s->data[s->size++] = c;
+    s->data[s->size] = '\0';
 }
 
 void str_addf(struct str *s, const char *fmt, ...)
@@ -177,14 +186,38 @@ static void add_escaped(struct str *s, unsigned char c)
     str_add_n(s, u, sizeof u);
 }
 
+static bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
+static void add_quoted(struct str *s, const char *data, size_t size)
+{
+    if (!has_room(s, size + 2) && !str_reserve(s, size + 2))
+        return;
+    char *to = s->data + s->size;
+    to[0] = '"';
+    if (size)
+        memcpy(to + 1, data, size);
+    to[size + 1] = '"';
+    to[size + 2] = '\0';
+    s->size += size + 2;
+}
+
 void str_add_json_n(struct str *s, const char *data, size_t size)
 {
     const char *p = data, *end = data + size, *run = data;
+    while (p < end && is_plain((unsigned char)*p))
+        p++;
+    if (p == end) {
+        add_quoted(s, data, size);
+        return;
+    }
     str_add_c(s, '"');
     while (p < end) {
         unsigned char c = (unsigned char)*p;
         size_t n = 1;
-        if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
+        if (is_plain(c)) {
             p++;
             continue;
         }
