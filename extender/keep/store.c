@@ -298,6 +298,7 @@ int store_open(enum store_kind kind, const char *dir, struct store **ret_store,
     struct store *s = xcalloc(1, sizeof *s);
     s->kind = kind;
     s->lock_fd = -1;
+    s->row = STR_INIT(STR_MAX_DEFAULT);
     s->d = (struct sqldb){.noun = "database",
                           .prefix = "",
                           .opening = "database",
@@ -322,6 +323,7 @@ void store_close(struct store *s)
         return;
     close_database(s);
     dbmark_close(s->mark);
+    str_fini(&s->row);
     if (s->lock_fd >= 0)
         (void)close(s->lock_fd); /* nothing was written to it */
     free(s);

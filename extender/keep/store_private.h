@@ -58,6 +58,7 @@ struct store {
     struct dbmark *mark; /* of what is committed; NULL in memory */
     int log_pages;       /* waiting in the log */
     bool tidy_failed;    /* logged already */
+    struct str row;      /* the JSON of the row that is stored */
 };
 
 /* Is there a database?  Otherwise the store only counts versions. */

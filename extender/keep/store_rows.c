@@ -206,13 +206,14 @@ int store_put_allocation(struct store *s, const struct allocation *a,
         return 0;
     sqlite3_stmt *q = s->sql[SQL_PUT_ALLOCATION];
     const char *namespace = a->demand.namespace, *name = a->demand.name;
-    cleanup_str struct str json = STR_INIT(STR_MAX_DEFAULT);
-    allocation_encode(a, &json);
+    struct str *json = &s->row;
+    str_reset(json);
+    allocation_encode(a, json);
     int64_t sum = sum_text(sum_text(0, namespace), name);
     store_bind(q, 1, namespace, strlen(namespace));
     store_bind(q, 2, name, strlen(name));
-    store_bind(q, 3, json.data, json.size);
-    (void)sqlite3_bind_int64(q, 4, sum_add(sum, json.data, json.size));
+    store_bind(q, 3, json->data, json->size);
+    (void)sqlite3_bind_int64(q, 4, sum_add(sum, json->data, json->size));
     return store_run(s, SQL_PUT_ALLOCATION, "storing an allocation", err);
 }
 
