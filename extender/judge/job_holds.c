@@ -5,25 +5,30 @@
 #include "extender/judge/job_private.h"
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
+#include "lib/base/str.h"
 
 /* The name of a held place: that of no pod, as it has a '/'. */
 static void hold_name(const struct demand *pod, uint32_t rank,
                       char ret_name[DEMAND_NAME_MAX + 1])
 {
     enum { TAIL_MAX = 12 }; /* "/" and an index */
-    char tail[TAIL_MAX];
     const char *head = pod->job[0] ? pod->job : pod->name;
     size_t size = strlen(head);
-    if (pod->job[0])
-        (void)snprintf(tail, sizeof tail, "/%u",
-                       job_is_whole(pod) ? rank : (unsigned)pod->pair);
-    else
-        (void)snprintf(tail, sizeof tail, "/pair");
+    int n = 0;
     if (size + TAIL_MAX <= DEMAND_NAME_MAX)
-        (void)snprintf(ret_name, DEMAND_NAME_MAX + 1, "%.241s%s", head, tail);
+        memcpy(ret_name, head, size);
     else /* as much of it as there is room for, and a sum of the whole */
-        (void)snprintf(ret_name, DEMAND_NAME_MAX + 1, "%.200s~%016llx%s", head,
-                       (unsigned long long)hash_bytes(head, size), tail);
+        n = snprintf(ret_name, DEMAND_NAME_MAX + 1, "%.200s~%016llx", head,
+                     (unsigned long long)hash_bytes(head, size));
+    char *tail = ret_name + (n > 0 ? (size_t)n : size);
+    if (pod->job[0]) {
+        *tail++ = '/';
+        tail += str_digits(job_is_whole(pod) ? rank : (uint32_t)pod->pair,
+                           tail);
+        *tail = '\0';
+    } else {
+        memcpy(tail, "/pair", sizeof "/pair");
+    }
 }
 
 struct allocation *job_hold(const struct snapshot *snapshot,
@@ -38,9 +43,8 @@ struct allocation *job_hold(const struct snapshot *snapshot,
     hold_name(pod, rank, pair.name);
     struct allocation *a = schedule_place(
         &pair, snapshot_node(snapshot, (size_t)place->node), &place->choice);
-    demand_pair_key(pod, a->pair_key);
-    if (pod->job[0])
-        demand_pair_key(&pair, a->pair_key);
+    if (!pod->job[0])
+        demand_pair_key(pod, a->pair_key);
     a->held = true;
     return a;
 }

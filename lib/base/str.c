@@ -139,15 +139,20 @@ void str_addf(struct str *s, const char *fmt, ...)
     va_end(again);
 }
 
+size_t str_digits(uint64_t value, char ret_digits[STR_DIGITS_MAX])
+{
+    size_t n = 1;
+    for (uint64_t rest = value; rest >= 10; rest /= 10)
+        n++;
+    for (size_t i = n; i > 0; value /= 10)
+        ret_digits[--i] = (char)('0' + value % 10);
+    return n;
+}
+
 void str_add_u64(struct str *s, uint64_t value)
 {
-    char digits[20];
-    size_t n = sizeof digits;
-    do {
-        digits[--n] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value);
-    str_add_n(s, digits + n, sizeof digits - n);
+    char digits[STR_DIGITS_MAX];
+    str_add_n(s, digits, str_digits(value, digits));
 }
 
 void str_add_i64(struct str *s, int64_t value)

@@ -43,6 +43,9 @@ void str_move(struct str *to, struct str *from);
 void str_add_c(struct str *s, char c);
 void str_addf(struct str *s, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* The digits of a number, which no NUL follows; returns how many. */
+enum { STR_DIGITS_MAX = 20 };
+size_t str_digits(uint64_t value, char ret_digits[STR_DIGITS_MAX]);
 void str_add_u64(struct str *s, uint64_t value);
 void str_add_i64(struct str *s, int64_t value);
 

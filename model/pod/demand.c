@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/base/mem.h"
+#include "lib/base/str.h"
 #include "model/fabric/fabric.h"
 #include "model/pod/demand_private.h"
 #include "model/pod/patience.h"
@@ -582,13 +583,25 @@ int demand_read(struct jscan *s, const struct demand_config *config,
     return rc;
 }
 
+static char *put_text(char *to, const char *text)
+{
+    size_t size = strlen(text);
+    memcpy(to, text, size);
+    return to + size;
+}
+
+/* There is room for the longest of each part.  Not formatted: a large job has
+ * a key for each of its pairs. */
 void demand_pair_key(const struct demand *demand,
                      char ret_key[DEMAND_PAIR_KEY_MAX])
 {
-    if (demand->job[0] && demand->role != ROLE_SERVICE)
-        (void)snprintf(ret_key, DEMAND_PAIR_KEY_MAX, "%s/%s/%d",
-                       demand->namespace, demand->job, (int)demand->pair);
-    else
-        (void)snprintf(ret_key, DEMAND_PAIR_KEY_MAX, "%s/%s", demand->namespace,
-                       demand->name);
+    bool member = demand->job[0] && demand->role != ROLE_SERVICE;
+    char *to = put_text(ret_key, demand->namespace);
+    *to++ = '/';
+    to = put_text(to, member ? demand->job : demand->name);
+    if (member) {
+        *to++ = '/';
+        to += str_digits((uint32_t)demand->pair, to);
+    }
+    *to = '\0';
 }
