@@ -10,6 +10,8 @@
 
 /* --- counting pairs ----------------------------------------------------- */
 
+enum { FEW = 16 }; /* members of a pair, and their cards, as a rule */
+
 /* One card of one member. */
 struct piece {
     const char *node, *card;
@@ -55,13 +57,18 @@ void namespace_use_count_pair(const struct allocation *const *members, size_t n,
     size_t n_pieces = 0;
     for (size_t i = 0; i < n; i++)
         n_pieces += members[i]->n_cards;
-    cleanup_free struct piece *pieces = xcalloc(n_pieces + 1, sizeof *pieces);
+    struct piece few[FEW];
+    cleanup_free struct piece *many = n_pieces > FEW
+                                          ? xcalloc(n_pieces, sizeof *many)
+                                          : NULL;
+    struct piece *pieces = many ? many : few;
     n_pieces = 0;
     for (size_t i = 0; i < n; i++)
         for (unsigned c = 0; c < members[i]->n_cards; c++)
             pieces[n_pieces++] = (struct piece){
                 members[i]->node, members[i]->cards[c], &members[i]->demand};
-    qsort(pieces, n_pieces, sizeof *pieces, compare_pieces);
+    if (n_pieces > 1)
+        qsort(pieces, n_pieces, sizeof *pieces, compare_pieces);
     for (size_t i = 0, end; i < n_pieces; i = end) {
         end = i + 1;
         while (end < n_pieces && compare_pieces(&pieces[i], &pieces[end]) == 0)
@@ -77,9 +84,13 @@ void namespace_use_count(const struct alloc_index *x, const char *pair_key,
                          const struct allocation *with,
                          struct namespace_use *ret_use)
 {
-    size_t n = alloc_index_find_pair(x, pair_key, NULL, 0), kept = 0;
-    cleanup_free const struct allocation **list = xcalloc(n + 1, sizeof *list);
-    (void)alloc_index_find_pair(x, pair_key, list, n);
+    const struct allocation *few[FEW + 1];
+    size_t n = alloc_index_find_pair(x, pair_key, few, FEW), kept = 0;
+    cleanup_free const struct allocation **many =
+        n > FEW ? xcalloc(n + 1, sizeof *many) : NULL;
+    const struct allocation **list = many ? many : few;
+    if (many)
+        (void)alloc_index_find_pair(x, pair_key, many, n);
     for (size_t i = 0; i < n; i++)
         if (list[i] != without)
             list[kept++] = list[i];
