@@ -12,26 +12,70 @@ enum { LEAF_MAX = 8, SHIFT_MAX = 60 };
 
 #define JOB_MASK ((UINT64_C(1) << ALLOC_JOB_BITS) - 1)
 
-uint64_t alloc_hash_text(const char *text)
+/* Keys that differ in a number at their end alone, as those of a job's pods and
+ * pairs do, come in runs: who changes them in their order changes a few parts,
+ * and would copy a part for each of them if they lay anywhere.  So 256 in a row
+ * have the same lowest bits, and each eight of them a leaf. */
+enum { RUN_BITS = 3 * ALLOC_TRIE_BITS, NUMBER_BITS = 8 };
+#define RUN_MASK ((UINT64_C(1) << RUN_BITS) - 1)
+#define RUN_SALT UINT64_C(0x9e3779b97f4a7c15) /* the first run is mixed, too */
+
+/* The lower bits of a number, with the highest of them first. */
+static uint64_t spread(uint64_t number)
+{
+    return (number >> 3 & 31) | (number & 7) << ALLOC_TRIE_BITS;
+}
+
+/* What `head` is the hash of, with a number behind it. */
+static uint64_t hash_numbered(uint64_t head, uint64_t number)
+{
+    uint64_t run = hash_mix(head | 1, (number >> NUMBER_BITS) + RUN_SALT);
+    return (run & RUN_MASK) | spread(number) << RUN_BITS |
+           run >> RUN_BITS << (RUN_BITS + NUMBER_BITS);
+}
+
+static uint64_t hash_name(uint64_t space, const char *name)
+{
+    enum { DIGITS_MAX = 9 };
+    size_t size = strlen(name), head = size;
+    uint64_t number = 0, power = 1;
+    while (head > 0 && size - head < DIGITS_MAX && name[head - 1] >= '0' &&
+           name[head - 1] <= '9') {
+        number += (uint64_t)(name[--head] - '0') * power;
+        power *= 10;
+    }
+    uint64_t hash = hash_mix(space | 1, hash_bytes(name, head));
+    return head == size ? hash : hash_numbered(hash, number);
+}
+
+static uint64_t hash_plain(const char *text)
 {
     return hash_bytes(text, strlen(text));
 }
 
+uint64_t alloc_hash_text(const char *text)
+{
+    return hash_name(0, text);
+}
+
 uint64_t alloc_hash_pod(const char *namespace, const char *name)
 {
-    return hash_mix(alloc_hash_text(namespace) | 1, alloc_hash_text(name));
+    return hash_name(hash_plain(namespace), name);
 }
 
 uint64_t alloc_hash_job(const char *namespace, const char *job)
 {
-    return hash_mix(alloc_hash_text(namespace) | 1, alloc_hash_text(job)) &
-           JOB_MASK;
+    return hash_mix(hash_plain(namespace) | 1, hash_plain(job)) & JOB_MASK;
 }
 
+/* Behind the job's bits is the number of the run, then what is its own. */
 static uint64_t hash_member(const struct demand *d)
 {
-    return alloc_hash_job(d->namespace, d->job) |
-           hash_mix((uint64_t)d->pair + 1, 1) << ALLOC_JOB_BITS;
+    uint64_t pair = (uint64_t)d->pair;
+    uint64_t member = (pair >> 13 & 31) | (pair >> 8 & 31) << ALLOC_TRIE_BITS |
+                      spread(pair) << 2 * ALLOC_TRIE_BITS |
+                      pair >> 18 << (2 * ALLOC_TRIE_BITS + NUMBER_BITS);
+    return alloc_hash_job(d->namespace, d->job) | member << ALLOC_JOB_BITS;
 }
 
 static uint64_t hash_key(enum alloc_key key, const struct allocation *a)

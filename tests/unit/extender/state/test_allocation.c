@@ -248,6 +248,72 @@ Test(alloc_index, leaves_earlier_versions_as_they_were)
     alloc_index_unref(x);
 }
 
+/* Names whose numbers are alike go to the same parts of the tries. */
+Test(alloc_index, tells_numbers_at_the_end_of_names_apart)
+{
+    static const char *const heads[] = {"",   "0",       "00", "w",  "w0",
+                                        "w1", "w123456", "wx", "256"};
+    enum { EACH = 600, ALL = EACH * ARRAY_LEN(heads) };
+    struct alloc_index *x = alloc_index_create();
+    char name[DEMAND_NAME_MAX];
+    for (size_t i = 0; i < ALL; i++) {
+        if (i % 2)
+            (void)snprintf(name, sizeof name, "%s%06zu", heads[i / EACH], i);
+        else
+            (void)snprintf(name, sizeof name, "%s-%zu", heads[i / EACH], i);
+        add(&x, make(name, name, "", i));
+    }
+    cr_expect_eq(alloc_index_size(x), ALL);
+    size_t n;
+    cleanup_free const struct allocation **all = alloc_index_list(x, &n);
+    cr_assert_eq(n, ALL);
+    for (size_t i = 0; i < n; i++) {
+        size_t on = 0;
+        const char *pod = all[i]->demand.name;
+        cr_expect_eq(alloc_index_find(x, "ns", pod), all[i]);
+        cr_expect_eq(alloc_index_find_uid(x, all[i]->demand.uid), all[i]);
+        free(alloc_index_on_node(x, pod, &on));
+        cr_expect_eq(on, 1, "%s", pod);
+    }
+    for (size_t i = 0; i < n; i++) {
+        (void)snprintf(name, sizeof name, "%s", all[i]->demand.name);
+        alloc_index_drop(&x, all[i]);
+        cr_expect_null(alloc_index_find(x, "ns", name));
+    }
+    cr_expect_eq(alloc_index_size(x), 0);
+    alloc_index_unref(x);
+}
+
+/* Pairs anywhere in the range, of which some leave again. */
+Test(alloc_index, finds_all_members_of_large_jobs)
+{
+    enum { MEMBERS = 3000 };
+    struct alloc_index *x = alloc_index_create();
+    uint64_t random = 1;
+    for (uint64_t i = 0; i < MEMBERS; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "%u", sim_random(&random));
+        struct allocation *a = make(name, "n", i % 3 ? "job" : "other", i);
+        a->demand.pair =
+            i % 2 ? (int32_t)i
+                  : (int32_t)(sim_random(&random) % (DEMAND_PAIR_MAX + 1));
+        add(&x, a);
+    }
+    size_t n, n_other;
+    cleanup_free const struct allocation **list =
+        alloc_index_find_job(x, "ns", "job", &n);
+    free(alloc_index_find_job(x, "ns", "other", &n_other));
+    cr_expect_eq(n + n_other, alloc_index_size(x));
+    for (size_t i = 1; i < n; i++)
+        cr_assert_leq(list[i - 1]->demand.pair, list[i]->demand.pair);
+    size_t left = n;
+    for (size_t i = 0; i < n; i += 2, left--)
+        alloc_index_drop(&x, list[i]);
+    free(alloc_index_find_job(x, "ns", "job", &n));
+    cr_expect_eq(n, left);
+    alloc_index_unref(x);
+}
+
 /* Against an array, with versions kept on the way. */
 Test(alloc_index, agrees_with_an_array_through_20000_changes)
 {
