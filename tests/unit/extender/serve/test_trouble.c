@@ -1,15 +1,12 @@
 /* While the state cannot be written the extender is not ready, and says why;
  * once it can, it is. */
 #include <criterion/criterion.h>
-#include <signal.h>
-#include <stdio.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "extender/serve/routes_read.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "tests/lib/file_limit.h"
 #include "tests/lib/http/rawclient.h"
 #include "tests/lib/sim/extender.h"
 #include "tests/lib/sim/simstate.h"
@@ -28,7 +25,6 @@ static void set_up(void)
     writer_stop(x.app.writer);
     test_extender_write(&x, sim_writer(dir));
     cr_assert_eq(sim_publish(x.app.writer, "n1", 4, "boot", 1), 0);
-    (void)signal(SIGXFSZ, SIG_IGN); /* cannot fail */
 }
 
 static void tear_down(void)
@@ -39,18 +35,6 @@ static void tear_down(void)
 }
 
 TestSuite(trouble, .init = set_up, .fini = tear_down);
-
-/* No file grows any more, or as they like. */
-static void limit_files(bool limited)
-{
-    struct rlimit limit;
-    struct stat st;
-    cleanup_free char *log = xasprintf("%s/biga.db-wal", dir);
-    cr_assert_eq(stat(log, &st), 0);
-    cr_assert_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
-    limit.rlim_cur = limited ? (rlim_t)st.st_size : limit.rlim_max;
-    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-}
 
 static int bind_pod(const char *name)
 {
@@ -67,7 +51,7 @@ Test(trouble, makes_it_not_ready_until_it_is_over)
 {
     cr_assert_eq(bind_pod("p1"), 0);
     cr_expect_eq(readyz(), 200);
-    limit_files(true);
+    file_limit_set(dir);
     cr_expect_lt(bind_pod("p2"), 0);
     cr_expect_eq(readyz(), 503);
     cr_expect(strstr(reply.body.data, "the state cannot be written: "), "%s",
@@ -77,7 +61,7 @@ Test(trouble, makes_it_not_ready_until_it_is_over)
     cr_expect_eq(raw_call(x.port, "GET", "/metrics", "", NULL, &reply), 200);
     cr_expect(strstr(reply.body.data, "\nbiga_store_writable 0\n"));
 
-    limit_files(false);
+    file_limit_lift();
     writer_sweep(x.app.writer);
     cr_expect_eq(readyz(), 200, "nobody had to want anything");
     cr_expect_eq(raw_call(x.port, "GET", "/metrics", "", NULL, &reply), 200);
@@ -88,9 +72,9 @@ Test(trouble, makes_it_not_ready_until_it_is_over)
 /* A change that succeeds is as good as one that is tried. */
 Test(trouble, is_over_with_the_next_change)
 {
-    limit_files(true);
+    file_limit_set(dir);
     cr_expect_lt(bind_pod("p1"), 0);
-    limit_files(false);
+    file_limit_lift();
     cr_expect_eq(readyz(), 503);
     cr_expect_eq(bind_pod("p1"), 0);
     cr_expect_eq(readyz(), 200);
@@ -107,11 +91,11 @@ Test(trouble, is_none_when_something_is_refused)
 /* What silent nodes leave to be written fails, too. */
 Test(trouble, is_seen_in_what_nobody_waits_for)
 {
-    limit_files(true);
+    file_limit_set(dir);
     clock_set_fake(clock_ms() + 20000);
     writer_sweep(x.app.writer);
     cr_expect_eq(readyz(), 503);
-    limit_files(false);
+    file_limit_lift();
     writer_sweep(x.app.writer);
     cr_expect_eq(readyz(), 200);
     clock_set_fake(-1);
