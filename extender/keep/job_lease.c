@@ -12,7 +12,8 @@ struct lease {
     char key[JOB_LEASE_KEY_MAX];
     struct demand pod; /* any pod that the lease is for */
     int64_t until_ms;
-    size_t at; /* in the list */
+    int64_t former_ms; /* before it was hastened; 0: it was not */
+    size_t at;         /* in the list */
 };
 
 struct leases {
@@ -22,6 +23,7 @@ struct leases {
     struct lease **list;
     size_t n, cap;
     int64_t first_ms; /* none ends earlier */
+    size_t n_hastened;
 };
 
 struct leases *leases_create(void)
@@ -44,21 +46,27 @@ void leases_destroy(struct leases *l)
     free(l);
 }
 
+static struct lease *lease_create(struct leases *l, const char *key,
+                                  const struct demand *pod)
+{
+    struct lease *lease = xcalloc(1, sizeof *lease);
+    memcpy(lease->key, key, strlen(key) + 1);
+    lease->pod = *pod;
+    lease->at = l->n;
+    l->list = xgrow(l->list, l->n, &l->cap, sizeof(*l->list));
+    l->list[l->n++] = lease;
+    (void)strmap_put(&l->by_key, lease->key, lease);
+    return lease;
+}
+
 void leases_renew(struct leases *l, const struct demand *pod, int64_t until_ms)
 {
     char key[JOB_LEASE_KEY_MAX];
     job_lease_key(pod, key);
     hold_lock(&l->lock);
     struct lease *lease = strmap_get(&l->by_key, key);
-    if (!lease) {
-        lease = xcalloc(1, sizeof *lease);
-        memcpy(lease->key, key, strlen(key) + 1);
-        lease->pod = *pod;
-        lease->at = l->n;
-        l->list = xgrow(l->list, l->n, &l->cap, sizeof(*l->list));
-        l->list[l->n++] = lease;
-        (void)strmap_put(&l->by_key, lease->key, lease);
-    }
+    if (!lease)
+        lease = lease_create(l, key, pod);
     lease->until_ms = until_ms;
     if (until_ms < l->first_ms)
         l->first_ms = until_ms;
@@ -93,9 +101,43 @@ void leases_drop(struct leases *l, const struct demand *pod)
         struct lease *last = l->list[--l->n];
         l->list[lease->at] = last;
         last->at = lease->at;
+        l->n_hastened -= lease->former_ms != 0;
         free(lease);
         find_first(l);
     }
+}
+
+void leases_hasten(struct leases *l, const struct demand *pod, int64_t now_ms)
+{
+    char key[JOB_LEASE_KEY_MAX];
+    job_lease_key(pod, key);
+    struct lease *lease = strmap_get(&l->by_key, key);
+    if (lease && lease->former_ms == 0) {
+        lease->former_ms = lease->until_ms;
+        l->n_hastened++;
+    }
+    leases_renew(l, pod, now_ms);
+}
+
+void leases_mark(struct leases *l)
+{
+    for (size_t i = 0; i < l->n && l->n_hastened > 0; i++) {
+        l->n_hastened -= l->list[i]->former_ms != 0;
+        l->list[i]->former_ms = 0;
+    }
+}
+
+void leases_undo(struct leases *l)
+{
+    hold_lock(&l->lock);
+    for (size_t i = 0; i < l->n && l->n_hastened > 0; i++) {
+        struct lease *lease = l->list[i];
+        l->n_hastened -= lease->former_ms != 0;
+        if (lease->former_ms > lease->until_ms)
+            lease->until_ms = lease->former_ms;
+        lease->former_ms = 0;
+    }
+    find_first(l);
 }
 
 bool leases_end(struct leases *l, const char *job, int64_t *ret_until_ms)

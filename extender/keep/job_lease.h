@@ -21,6 +21,11 @@ void leases_renew(struct leases *l, const struct demand *pod, int64_t until_ms);
 /* Prolong it; false when there is none. */
 bool leases_prolong(struct leases *l, const struct demand *pod,
                     int64_t until_ms);
+/* It ends now, unless the transaction that says so fails. */
+void leases_hasten(struct leases *l, const struct demand *pod, int64_t now_ms);
+/* That was committed, or has failed. */
+void leases_mark(struct leases *l);
+void leases_undo(struct leases *l);
 /* Drop its lease, if it has one. */
 void leases_drop(struct leases *l, const struct demand *pod);
 /* Has any lease ended by now?  Cheap. */

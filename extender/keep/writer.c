@@ -172,6 +172,7 @@ static void batch_commit(struct batch *b)
         applied_draft_commit(steal(&b->pods));
     ingest_mark(w->ingest);
     feed_progress_mark(w->fed);
+    leases_mark(w->leases);
     if (b->has_bind)
         (void)failpoint("bind-after-swap");
 }
@@ -185,6 +186,7 @@ static void batch_fail(struct batch *b, struct writer_op *ops)
         store_rollback(w->store);
     ingest_undo(w->ingest);
     feed_progress_undo(w->fed);
+    leases_undo(w->leases);
     note_commit(w, &b->error);
     log_event(LOG_ERROR, "commit-failed", "error", b->error.text, NULL);
     for (struct writer_op *op = ops; op; op = op->next) {

@@ -100,7 +100,7 @@ int lease_give_piece(struct batch *b, const char *namespace, const char *job,
 /* The next batches go on with the lease of `held`. */
 static void end_soon(struct batch *b, const struct demand *held)
 {
-    leases_renew(b->w->leases, held, clock_ms());
+    leases_hasten(b->w->leases, held, clock_ms());
     b->leaves_some = true;
 }
 

@@ -11,7 +11,9 @@
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "tests/lib/file_limit.h"
 #include "tests/lib/sim/simstate.h"
+#include "tests/lib/tmpdir.h"
 
 enum { N_NODES = 6, N_CARDS = 4, SIZE = 16, PIECE = 3, OPS_MAX = 4 };
 
@@ -20,12 +22,12 @@ struct world {
     struct plans *plans;
 };
 
-static struct world start(size_t piece)
+static struct world start_in(const char *dir, size_t piece)
 {
     struct world x = {.plans = plans_create()};
     struct error err = {0};
     const struct writer_config config = {
-        .fresh_ms = 15000, .piece = piece, .plans = x.plans};
+        .state_dir = dir, .fresh_ms = 15000, .piece = piece, .plans = x.plans};
     log_set_level(LOG_ERROR);
     clock_set_fake(1000000);
     cr_assert_eq(writer_start(&config, &x.w, &err), 0, "%s", err.text);
@@ -35,6 +37,11 @@ static struct world start(size_t piece)
         cr_assert_eq(sim_publish(x.w, node, N_CARDS, "boot", 1), 0);
     }
     return x;
+}
+
+static struct world start(size_t piece)
+{
+    return start_in(NULL, piece);
 }
 
 static void end(struct world *x)
@@ -372,6 +379,34 @@ Test(writer_places, end_in_pieces_behind_the_last_bound_pod)
     writer_unwatch(x.w, &seen);
     cr_expect_eq(seen.most, PIECE + 1, "%zu at once", seen.most);
     end(&x);
+}
+
+/* The release of the last bound pod fails: it is still bound, and so all that
+ * is held for its job stays. */
+Test(writer_places, stay_when_a_release_cannot_be_stored)
+{
+    char node[8];
+    struct error err = {0};
+    char *dir = tmpdir_create();
+    struct world x = start_in(dir, PIECE);
+    struct demand pod = member(0);
+    int64_t before_ms = 0, after_ms = 0;
+    plan_node(&x, 0, node);
+    cr_assert_eq(sim_bind(x.w, &pod, node, NULL, &err), 0, "%s", err.text);
+    cr_assert(writer_lease_end(x.w, "ns/job", &before_ms));
+    log_set_level(LOG_ERROR + 1);
+    file_limit_set(dir);
+    cr_expect_lt(sim_release(x.w, "m0"), 0);
+    file_limit_lift();
+    for (int i = 0; i < SIZE; i++)
+        writer_sweep(x.w);
+    cr_expect_eq(count(x.w), SIZE);
+    cr_expect(writer_lease_end(x.w, "ns/job", &after_ms));
+    cr_expect_eq(after_ms, before_ms);
+    cr_expect_eq(sim_release(x.w, "m0"), 0);
+    sweep_until(x.w, 0);
+    end(&x);
+    tmpdir_remove(dir);
 }
 
 /* Binds the first `n` pairs of the job. */
