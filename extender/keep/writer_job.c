@@ -84,8 +84,10 @@ int lease_give_piece(struct batch *b, const char *namespace, const char *job,
                      const char *lease, size_t *ret_n)
 {
     size_t piece = b->w->config.piece;
-    const struct alloc_wanted wanted = {namespace, job, is_held_under,
-                                        (void *)(uintptr_t)lease};
+    const struct alloc_wanted wanted = {.namespace = namespace,
+                                        .job = job,
+                                        .is_wanted = is_held_under,
+                                        .ctx = (void *)(uintptr_t)lease};
     cleanup_free const struct allocation **list = xcalloc(piece + 1,
                                                           sizeof *list);
     int e = 0;
@@ -107,8 +109,9 @@ static void end_soon(struct batch *b, const struct demand *held)
 static void end_orphans_soon(struct batch *b, const struct demand *pod)
 {
     const struct allocation *any;
-    const struct alloc_wanted wanted = {pod->namespace, pod->job, is_held_under,
-                                        NULL};
+    const struct alloc_wanted wanted = {.namespace = pod->namespace,
+                                        .job = pod->job,
+                                        .is_wanted = is_held_under};
     if (alloc_index_find_some(batch_allocations(b), &wanted, &any, 1) > 0)
         end_soon(b, &any->demand);
 }

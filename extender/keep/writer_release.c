@@ -70,8 +70,6 @@ static bool is_to_release(void *ctx, const struct allocation *a)
     const struct job_release *x = ctx;
     struct writer_op *op = x->op;
     const struct demand *pod = &a->demand;
-    if (a->held)
-        return false;
     bool late = a->number > op->number;
     bool told = !late && is_among_uids(pod->uid, op->unfed_uids, op->n_unfed) &&
                 is_told(x->b, a);
@@ -90,8 +88,11 @@ static int release_members(struct batch *b, struct writer_op *op)
     int e = 0;
     size_t piece = b->w->config.piece;
     struct job_release x = {b, op};
-    const struct alloc_wanted wanted = {op->job->namespace, op->job->name,
-                                        is_to_release, &x};
+    const struct alloc_wanted wanted = {.namespace = op->job->namespace,
+                                        .job = op->job->name,
+                                        .bound = true,
+                                        .is_wanted = is_to_release,
+                                        .ctx = &x};
     cleanup_free const struct allocation **list = xcalloc(piece, sizeof *list);
     size_t n = alloc_index_find_some(batch_allocations(b), &wanted, list,
                                      piece);

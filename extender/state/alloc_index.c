@@ -225,7 +225,8 @@ static bool is_wanted(const struct alloc_wanted *w, const struct allocation *a)
 {
     return strcmp(a->demand.job, w->job) == 0 &&
            strcmp(a->demand.namespace, w->namespace) == 0 &&
-           w->is_wanted(w->ctx, a);
+           (!w->bound || !a->held) &&
+           (!w->is_wanted || w->is_wanted(w->ctx, a));
 }
 
 static size_t trie_find_some(const struct alloc_trie *t,
@@ -233,7 +234,9 @@ static size_t trie_find_some(const struct alloc_trie *t,
                              const struct allocation **ret, size_t max)
 {
     size_t n = 0;
-    for (uint32_t i = 0; t && i < t->n && n < max; i++) {
+    if (!t || (w->bound && t->n_bound == 0))
+        return 0;
+    for (uint32_t i = 0; i < t->n && n < max; i++) {
         if (!t->leaf)
             n += trie_find_some(t->slots[i], w, ret + n, max - n);
         else if (is_wanted(w, t->slots[i]))
@@ -252,17 +255,12 @@ size_t alloc_index_find_some(const struct alloc_index *x,
                           w, ret, max);
 }
 
-static bool is_bound(void *ctx, const struct allocation *a)
-{
-    (void)ctx;
-    return !a->held;
-}
-
 bool alloc_index_has_bound(const struct alloc_index *x, const char *namespace,
                            const char *job)
 {
     const struct allocation *any;
-    const struct alloc_wanted w = {namespace, job, is_bound, NULL};
+    const struct alloc_wanted w = {
+        .namespace = namespace, .job = job, .bound = true};
     return alloc_index_find_some(x, &w, &any, 1) > 0;
 }
 

@@ -94,11 +94,6 @@ static uint64_t hash_key(enum alloc_key key, const struct allocation *a)
     }
 }
 
-static uint32_t devices_of(const struct allocation *a)
-{
-    return (uint32_t)a->n_cards + a->n_gpus + a->n_nics;
-}
-
 static struct alloc_trie *trie_create(enum alloc_key key, bool leaf, uint32_t n)
 {
     struct alloc_trie *t = xmalloc(sizeof *t + n * sizeof t->slots[0]);
@@ -107,8 +102,25 @@ static struct alloc_trie *trie_create(enum alloc_key key, bool leaf, uint32_t n)
     t->leaf = leaf;
     t->map = 0;
     t->n = n;
-    t->devices = 0;
+    t->devices = t->n_bound = 0;
     return t;
+}
+
+static uint32_t devices_of(const struct allocation *a)
+{
+    return (uint32_t)a->n_cards + a->n_gpus + a->n_nics;
+}
+
+static void sums_add(struct alloc_trie *t, const struct allocation *a)
+{
+    t->devices += devices_of(a);
+    t->n_bound += !a->held;
+}
+
+static void sums_take(struct alloc_trie *t, const struct allocation *a)
+{
+    t->devices -= devices_of(a);
+    t->n_bound -= !a->held;
 }
 
 DEFINE_REF(alloc_trie_ref, struct alloc_trie)
@@ -154,6 +166,7 @@ static struct alloc_trie *trie_own(struct alloc_trie *t)
     struct alloc_trie *own = trie_create(t->key, t->leaf, t->n);
     own->map = t->map;
     own->devices = t->devices;
+    own->n_bound = t->n_bound;
     for (uint32_t i = 0; i < t->n; i++)
         own->slots[i] = slot_hold(t, t->slots[i]);
     alloc_trie_unref(t);
@@ -225,7 +238,7 @@ static struct alloc_trie *leaf_add(struct alloc_trie *t, unsigned shift,
         return leaf_split(t, shift, hash, a);
     t = trie_open(t, at);
     t->slots[at] = slot_hold(t, a);
-    t->devices += devices_of(a);
+    sums_add(t, a);
     return t;
 }
 
@@ -240,16 +253,16 @@ static struct alloc_trie *trie_add(struct alloc_trie *t, unsigned shift,
     if (t->map & bit) {
         t = trie_own(t);
         t->slots[at] = trie_add(t->slots[at], shift + ALLOC_TRIE_BITS, hash, a);
-        t->devices += devices_of(a);
+        sums_add(t, a);
         return t;
     }
     struct alloc_trie *leaf = trie_create(t->key, true, 1);
     leaf->slots[0] = slot_hold(leaf, a);
-    leaf->devices = devices_of(a);
+    sums_add(leaf, a);
     t = trie_open(t, at);
     t->slots[at] = leaf;
     t->map |= bit;
-    t->devices += leaf->devices;
+    sums_add(t, a);
     return t;
 }
 
@@ -262,7 +275,7 @@ static struct alloc_trie *leaf_remove(struct alloc_trie *t,
         at++;
     if (at == t->n)
         return t;
-    t->devices -= devices_of(a);
+    sums_take(t, a);
     if (t->key == ALLOC_KEY_POD)
         allocation_unref(a);
     return trie_close(t, at);
@@ -280,7 +293,7 @@ static struct alloc_trie *trie_remove(struct alloc_trie *t, unsigned shift,
     if (!(t->map & bit))
         return t;
     t = trie_own(t);
-    t->devices -= devices_of(a);
+    sums_take(t, a);
     t->slots[at] = trie_remove(t->slots[at], shift + ALLOC_TRIE_BITS, hash, a);
     if (t->slots[at])
         return t;

@@ -29,11 +29,12 @@ enum { ALLOC_TRIE_BITS = 5, ALLOC_JOB_BITS = 6 * ALLOC_TRIE_BITS };
  * same version list exactly the same ones. */
 struct alloc_trie {
     atomic_uint refs;
-    enum alloc_key key;
+    enum alloc_key key : 8;
     bool leaf;
     uint32_t map;
     uint32_t n;
     uint32_t devices; /* that all in it have */
+    uint32_t n_bound; /* of all in it; the others' places are held */
     void *slots[];
 };
 

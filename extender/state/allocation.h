@@ -100,16 +100,19 @@ const struct allocation **alloc_index_large_jobs(const struct alloc_index *x,
                                                  uint32_t devices,
                                                  size_t *ret_n);
 /* Some of the members of a job, in no order: those that are wanted, at most
- * `max` into `ret`.  Returns how many.  Cheap when many are. */
+ * `max` into `ret`.  Returns how many.  Cheap when many are, and when they have
+ * to be bound, as places that are held are passed over together. */
 struct alloc_wanted {
     const char *namespace, *job;
-    bool (*is_wanted)(void *ctx, const struct allocation *a);
+    bool bound;
+    bool (*is_wanted)(void *ctx,
+                      const struct allocation *a); /* NULL: all are */
     void *ctx;
 };
 size_t alloc_index_find_some(const struct alloc_index *x,
                              const struct alloc_wanted *wanted,
                              const struct allocation **ret, size_t max);
-/* Is any member of a job bound?  Cheap when many are. */
+/* Is any member of a job bound?  Cheap. */
 bool alloc_index_has_bound(const struct alloc_index *x, const char *namespace,
                            const char *job);
 /* All, ordered by namespace and name, in the caller's array (free it). */

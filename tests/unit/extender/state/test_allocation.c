@@ -284,6 +284,28 @@ Test(alloc_index, tells_numbers_at_the_end_of_names_apart)
     alloc_index_unref(x);
 }
 
+/* Those of the job "job" that are bound are found, a few or all. */
+static void expect_bound(const struct alloc_index *x,
+                         const struct allocation *const *list, size_t n)
+{
+    const struct alloc_wanted wanted = {
+        .namespace = "ns", .job = "job", .bound = true};
+    cleanup_free const struct allocation **found = xcalloc(n + 1,
+                                                           sizeof *found);
+    size_t bound = 0;
+    for (size_t i = 0; i < n; i++)
+        bound += !list[i]->held;
+    cr_assert_gt(bound, 1);
+    cr_expect(alloc_index_has_bound(x, "ns", "job"));
+    cr_expect_eq(alloc_index_find_some(x, &wanted, found, bound - 1),
+                 bound - 1);
+    cr_expect_eq(alloc_index_find_some(x, &wanted, found, n), bound);
+    for (size_t i = 0; i < bound; i++) {
+        cr_expect_not(found[i]->held);
+        cr_expect_str_eq(found[i]->demand.job, "job");
+    }
+}
+
 /* Pairs anywhere in the range, of which some leave again. */
 Test(alloc_index, finds_all_members_of_large_jobs)
 {
@@ -306,11 +328,19 @@ Test(alloc_index, finds_all_members_of_large_jobs)
     cr_expect_eq(n + n_other, alloc_index_size(x));
     for (size_t i = 1; i < n; i++)
         cr_assert_leq(list[i - 1]->demand.pair, list[i]->demand.pair);
+    expect_bound(x, list, n);
     size_t left = n;
     for (size_t i = 0; i < n; i += 2, left--)
         alloc_index_drop(&x, list[i]);
-    free(alloc_index_find_job(x, "ns", "job", &n));
+    cleanup_free const struct allocation **others =
+        alloc_index_find_job(x, "ns", "job", &n);
     cr_expect_eq(n, left);
+    expect_bound(x, others, n);
+    for (size_t i = 0; i < n; i++)
+        if (!others[i]->held)
+            alloc_index_drop(&x, others[i]);
+    cr_expect_not(alloc_index_has_bound(x, "ns", "job"));
+    cr_expect(alloc_index_has_bound(x, "ns", "other"));
     alloc_index_unref(x);
 }
 
