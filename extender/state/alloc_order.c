@@ -12,17 +12,11 @@ typedef int order_f(const struct allocation *a, const struct allocation *b);
 
 /* --- orders --------------------------------------------------------------- */
 
-static int compare_names(const struct demand *d, const char *namespace,
-                         const char *of_demand, const char *name)
-{
-    int order = strcmp(d->namespace, namespace);
-    return order ? order : strcmp(of_demand, name);
-}
-
 static int compare_job(const struct demand *d, const char *namespace,
                        const char *job)
 {
-    return compare_names(d, namespace, d->job, job);
+    int order = strcmp(d->namespace, namespace);
+    return order ? order : strcmp(d->job, job);
 }
 
 static bool is_same_job(const struct allocation *a, const struct allocation *b)
@@ -249,14 +243,6 @@ void alloc_order_unref(struct alloc_order *o)
     free(o->members);
     free(o->jobs);
     free(o);
-}
-
-size_t alloc_order_pod_from(const struct alloc_order *o, const char *namespace,
-                            const char *name, bool past)
-{
-    return lower_bound(o->n_pods, i,
-                       compare_names(&o->pods[i]->demand, namespace,
-                                     o->pods[i]->demand.name, name) < past);
 }
 
 size_t alloc_order_job_from(const struct alloc_order *o, const char *namespace,

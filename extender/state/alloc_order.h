@@ -42,10 +42,8 @@ static inline const struct demand *alloc_job_demand(const struct alloc_order *o,
     return &o->members[j->first]->demand;
 }
 
-/* The first pod, or job, that is not below these names; `past`: that is above
- * them.  Job "": the first of the namespace. */
-size_t alloc_order_pod_from(const struct alloc_order *o, const char *namespace,
-                            const char *name, bool past);
+/* The first job that is not below these names; `past`: that is above them.
+ * Job "": the first of the namespace. */
 size_t alloc_order_job_from(const struct alloc_order *o, const char *namespace,
                             const char *job, bool past);
 
