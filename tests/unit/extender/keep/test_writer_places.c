@@ -99,6 +99,8 @@ struct group {
     struct writer_op ops[OPS_MAX];
     size_t n, order[OPS_MAX], n_done;
     sem_t done;
+    struct demand first; /* of add_first() */
+    char node[8];
 };
 
 static void on_done(struct writer_op *op)
@@ -139,6 +141,14 @@ static void add_bind(struct group *g, const struct demand *pod,
                                         .out = STR_INIT(1 << 20)};
 }
 
+/* The bind of pair 0 where filter plans it. */
+static void add_first(struct group *g, struct world *x)
+{
+    g->first = member(0);
+    plan_node(x, 0, g->node);
+    add_bind(g, &g->first, g->node);
+}
+
 /* All allocations, one a line. */
 static char *dump(struct writer *w)
 {
@@ -160,16 +170,22 @@ static size_t count(struct writer *w)
     return alloc_index_size(s->allocations);
 }
 
+/* Binds a pair of the job where filter plans it. */
+static void bind_planned(struct world *x, int pair)
+{
+    char node[8];
+    struct error err = {0};
+    struct demand pod = member(pair);
+    plan_node(x, pair, node);
+    cr_assert_eq(sim_bind(x->w, &pod, node, NULL, &err), 0, "%s", err.text);
+}
+
 Test(writer_places, are_the_same_in_pieces)
 {
     char *texts[2];
-    char node[8];
     for (int i = 0; i < 2; i++) {
         struct world x = start(i ? PIECE : SIZE);
-        struct demand pod = member(0);
-        struct error err = {0};
-        plan_node(&x, 0, node);
-        cr_assert_eq(sim_bind(x.w, &pod, node, NULL, &err), 0, "%s", err.text);
+        bind_planned(&x, 0);
         cr_expect_eq(count(x.w), SIZE);
         texts[i] = dump(x.w);
         end(&x);
@@ -181,15 +197,13 @@ Test(writer_places, are_the_same_in_pieces)
 
 Test(writer_places, others_come_between)
 {
-    char node[8];
     struct world x = start(PIECE);
-    struct demand pods[] = {member(0), member(1),
-                            sim_pod("other", ROLE_SERVICE, "", 0)};
+    struct demand second = member(1);
+    struct demand other = sim_pod("other", ROLE_SERVICE, "", 0);
     struct group g = {.w = x.w};
-    plan_node(&x, 0, node);
-    add_bind(&g, &pods[0], node);
-    add_bind(&g, &pods[1], node);
-    add_bind(&g, &pods[2], node);
+    add_first(&g, &x);
+    add_bind(&g, &second, g.node);
+    add_bind(&g, &other, g.node);
     g.ops[g.n++] = (struct writer_op){
         .kind = WRITER_RELEASE, .namespace = "ns", .pod = "m0"};
     run(&g);
@@ -206,37 +220,31 @@ Test(writer_places, others_come_between)
 
 Test(writer_places, are_given_back_when_one_is_lost)
 {
-    char node[8], last[8];
+    char last[8];
     struct world x = start(PIECE);
-    struct demand pods[] = {member(0), sim_pod("other", ROLE_HOST, "", 0)};
+    struct demand other = sim_pod("other", ROLE_HOST, "", 0);
     struct group g = {.w = x.w};
-    pods[1].cards = pods[1].pair_cards = N_CARDS;
-    plan_node(&x, 0, node);
+    other.cards = other.pair_cards = N_CARDS;
+    add_first(&g, &x);
     plan_node(&x, SIZE - 1, last);
-    cr_assert_str_neq(node, last);
-    add_bind(&g, &pods[0], node);
-    add_bind(&g, &pods[1], last);
+    cr_assert_str_neq(g.node, last);
+    add_bind(&g, &other, last);
     run(&g);
     cr_expect_eq(g.ops[1].result, 0, "%s", g.ops[1].error.text);
     cr_expect_eq(g.ops[0].result, -EBUSY);
     cr_expect(strstr(g.ops[0].error.text, last), "%s", g.ops[0].error.text);
     cr_expect_eq(count(x.w), 1, "the other's");
 
-    struct error err = {0};
-    plan_node(&x, 0, node);
-    cr_expect_eq(sim_bind(x.w, &pods[0], node, NULL, &err), 0, "%s", err.text);
+    bind_planned(&x, 0);
     cr_expect_eq(count(x.w), SIZE + 1);
     end(&x);
 }
 
 Test(writer_places, are_given_back_by_who_leads_no_more)
 {
-    char node[8];
     struct world x = start(PIECE);
-    struct demand pod = member(0);
     struct group g = {.w = x.w};
-    plan_node(&x, 0, node);
-    add_bind(&g, &pod, node);
+    add_first(&g, &x);
     g.ops[g.n++] = (struct writer_op){.kind = WRITER_FOLLOW};
     run(&g);
     cr_expect_eq(g.ops[0].result, -EBUSY);
@@ -247,14 +255,11 @@ Test(writer_places, are_given_back_by_who_leads_no_more)
 
 Test(writer_places, end_when_others_bind_the_pod)
 {
-    char node[8];
     struct world x = start(PIECE);
-    struct demand pod = member(0);
     struct group g = {.w = x.w};
-    plan_node(&x, 0, node);
-    struct allocation *a = allocation_create(&pod, node);
+    add_first(&g, &x);
+    struct allocation *a = allocation_create(&g.first, g.node);
     a->number = 1;
-    add_bind(&g, &pod, node);
     g.ops[g.n++] = (struct writer_op){.kind = WRITER_ADOPT, .allocation = a};
     run(&g);
     allocation_unref(a);
@@ -268,7 +273,7 @@ Test(writer_places, end_when_others_bind_the_pod)
     struct demand other = sim_member("o0", ROLE_HOST, "o", 0, N_CARDS);
     cr_expect_eq(sim_release(x.w, "m0"), 0);
     cr_expect_eq(count(x.w), 0, "with the last bound pod");
-    cr_expect_eq(sim_bind(x.w, &other, node, NULL, &err), 0,
+    cr_expect_eq(sim_bind(x.w, &other, g.node, NULL, &err), 0,
                  "nobody waits for it: %s", err.text);
     end(&x);
 }
@@ -295,16 +300,13 @@ Test(writer_places, two_large_jobs_get_theirs_in_turn)
 
 Test(writer_places, of_all_pods_are_released_at_once)
 {
-    char node[8], names[SIZE][16];
+    char names[SIZE][16];
     struct world x = start(PIECE);
     struct writer_op ops[SIZE];
     for (int i = 0; i < SIZE; i++) {
         struct demand pod = member(i);
-        struct error err = {0};
-        plan_node(&x, i, node);
         if (i < SIZE - PIECE) /* the others have held places alone */
-            cr_assert_eq(sim_bind(x.w, &pod, node, NULL, &err), 0, "%s",
-                         err.text);
+            bind_planned(&x, i);
         memcpy(names[i], pod.name, sizeof names[i]);
         ops[i] = (struct writer_op){
             .kind = WRITER_RELEASE, .namespace = "ns", .pod = names[i]};
@@ -345,12 +347,8 @@ static void sweep_until(struct writer *w, size_t n)
 
 Test(writer_places, of_a_lease_end_in_pieces)
 {
-    char node[8];
-    struct error err = {0};
     struct world x = start(PIECE);
-    struct demand pod = member(0);
-    plan_node(&x, 0, node);
-    cr_assert_eq(sim_bind(x.w, &pod, node, NULL, &err), 0, "%s", err.text);
+    bind_planned(&x, 0);
     struct seen seen = {.w = x.w, .last = count(x.w)};
     cr_assert_eq(seen.last, SIZE);
     writer_watch(x.w, see, &seen);
@@ -366,12 +364,8 @@ Test(writer_places, of_a_lease_end_in_pieces)
 
 Test(writer_places, end_in_pieces_behind_the_last_bound_pod)
 {
-    char node[8];
-    struct error err = {0};
     struct world x = start(PIECE);
-    struct demand pod = member(0);
-    plan_node(&x, 0, node);
-    cr_assert_eq(sim_bind(x.w, &pod, node, NULL, &err), 0, "%s", err.text);
+    bind_planned(&x, 0);
     struct seen seen = {.w = x.w, .last = count(x.w)};
     writer_watch(x.w, see, &seen);
     cr_expect_eq(sim_release(x.w, "m0"), 0);
@@ -412,13 +406,8 @@ Test(writer_places, stay_when_a_release_cannot_be_stored)
 /* Binds the first `n` pairs of the job. */
 static void bind_some(struct world *x, int n)
 {
-    char node[8];
-    for (int i = 0; i < n; i++) {
-        struct demand pod = member(i);
-        struct error err = {0};
-        plan_node(x, i, node);
-        cr_assert_eq(sim_bind(x->w, &pod, node, NULL, &err), 0, "%s", err.text);
-    }
+    for (int i = 0; i < n; i++)
+        bind_planned(x, i);
     cr_assert_eq(count(x->w), SIZE);
 }
 
@@ -509,12 +498,9 @@ Test(writer_places, of_pods_that_a_node_was_told_of_stay)
 
 Test(writer_places, of_a_job_are_released_when_all_are_there)
 {
-    char node[8];
     struct world x = start(PIECE);
-    struct demand pod = member(0);
     struct group g = {.w = x.w};
-    plan_node(&x, 0, node);
-    add_bind(&g, &pod, node);
+    add_first(&g, &x);
     g.ops[g.n++] = (struct writer_op){
         .kind = WRITER_RELEASE_JOB, .job = &the_job, .number = UINT64_MAX};
     run(&g);
