@@ -7,23 +7,28 @@
 #include "lib/base/mem.h"
 #include "tests/lib/sim/simstate.h"
 
-/* A pod of that name and status, as the API server has it, put. */
-static void put(struct cluster_ps *c, const char *name, const char *node,
-                const char *status)
+static void put_json(struct cluster_ps *c, const char *json)
 {
     struct kube_pod pod;
     struct demand_config config;
     struct error err = {0};
-    cleanup_free char *json = xasprintf(
-        "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"u-%s\","
-        "\"labels\":{\"biga.dev/role\":\"service\"}},"
-        "\"spec\":{\"nodeName\":\"%s\"},\"status\":{%s}}",
-        name, name, node, status);
     demand_config_default(&config);
     cr_assert_eq(kube_pod_read(json, strlen(json), &config, &pod, &err), 0,
                  "%s", err.text);
     const struct pod_listener l = cluster_ps_listener(c);
     l.put(l.ctx, &pod);
+}
+
+/* A pod of that name and status, as the API server has it, put. */
+static void put(struct cluster_ps *c, const char *name, const char *node,
+                const char *status)
+{
+    cleanup_free char *json = xasprintf(
+        "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"u-%s\","
+        "\"labels\":{\"biga.dev/role\":\"service\"}},"
+        "\"spec\":{\"nodeName\":\"%s\"},\"status\":{%s}}",
+        name, name, node, status);
+    put_json(c, json);
 }
 
 static void expect(struct cluster_ps *c, const char *name, enum pod_state state,
@@ -111,9 +116,6 @@ static void see(void *arg, const struct job_pod *pod)
 
 static void put_timed(struct cluster_ps *c, const char *status)
 {
-    struct kube_pod pod;
-    struct demand_config config;
-    struct error err = {0};
     cleanup_free char *json = xasprintf(
         "{\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"u\","
         "\"creationTimestamp\":\"2026-01-02T03:04:05Z\","
@@ -121,11 +123,7 @@ static void put_timed(struct cluster_ps *c, const char *status)
         "\"annotations\":{\"biga.dev/size\":\"3\"}},"
         "\"spec\":{},\"status\":{\"startTime\":\"2026-01-02T03:04:06Z\",%s}}",
         status);
-    demand_config_default(&config);
-    cr_assert_eq(kube_pod_read(json, strlen(json), &config, &pod, &err), 0,
-                 "%s", err.text);
-    const struct pod_listener l = cluster_ps_listener(c);
-    l.put(l.ctx, &pod);
+    put_json(c, json);
 }
 
 static void see_ended(void *arg, const struct job_told *job)
@@ -182,20 +180,13 @@ static struct there {
 static void put_any(struct cluster_ps *c, unsigned i)
 {
     static const char *const phases[] = {"Pending", "Running", "Succeeded"};
-    struct demand_config config;
-    struct kube_pod pod;
-    struct error err = {0};
     cleanup_free char *json = xasprintf(
         "{\"metadata\":{\"name\":\"p%02u\",\"namespace\":\"ns%u\",\"uid\":"
         "\"u%u\",\"labels\":{\"biga.dev/role\":\"host\",\"biga.dev/job\":"
         "\"j%u\"}},\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"%s\"}"
         "}",
         i, i % 3, i, there[i].job, phases[there[i].state]);
-    demand_config_default(&config);
-    cr_assert_eq(kube_pod_read(json, strlen(json), &config, &pod, &err), 0,
-                 "%s", err.text);
-    const struct pod_listener l = cluster_ps_listener(c);
-    l.put(l.ctx, &pod);
+    put_json(c, json);
 }
 
 static void count_seen(void *arg, const struct job_pod *p)
