@@ -12,8 +12,7 @@
 #include "lib/kube/collection.h"
 
 enum {
-    PENDING_MAX = 32768,      /* demands of pods that are kept */
-    ANNOTATION_MAX = 1 << 18, /* bytes: what the API server allows */
+    PENDING_MAX = 32768, /* demands of pods that are kept */
     LISTENERS_MAX = 12,
     SHOWN_MAX = 100, /* pods without allocation that are listed */
 };
@@ -321,25 +320,16 @@ static int read_allocation(const struct kube_pod *pod,
                            struct allocation **ret_allocation,
                            struct error *err)
 {
-    const struct jtext *raw = &pod->allocation;
     cleanup_with(allocation) struct allocation *a = NULL;
-    if (!raw->data)
+    if (!pod->allocation.data)
         return error_set(err, ENOENT,
                          "bound without biga.dev/allocation: kube-scheduler "
                          "did not ask (it asks for pods that request "
                          "biga.dev/card), or another bound it or took the "
                          "annotation off");
-    if (raw->size > 2 * ANNOTATION_MAX)
-        return error_set(err, EINVAL,
-                         "biga.dev/allocation: has %zu bytes, the limit is %d",
-                         raw->size, ANNOTATION_MAX);
-    cleanup_free char *text = xmalloc(raw->size + 1);
-    size_t size = jtext_decode(raw, text);
-    int r = allocation_decode(text, size, &a, err);
-    if (r < 0)
-        return error_wrap(err, "biga.dev/allocation");
-    r = check_names(a, pod, err);
-    a->demand.gpus_by_plugin = pod->demand.gpus_by_plugin; /* not written */
+    int r = kube_pod_allocation(pod, &a, err);
+    if (r == 0)
+        r = check_names(a, pod, err);
     if (r == 0)
         *ret_allocation = steal(&a);
     return r;

@@ -199,14 +199,9 @@ const struct reflector_handler host_capacity_nodes = {list_nodes, put_node,
  * place of its requests in what is left. */
 static bool is_charged_elsewhere(const struct kube_pod *pod)
 {
-    const struct jtext *text = &pod->allocation;
-    if (!text->data)
-        return false;
-    cleanup_free char *json = xmalloc(text->size + 1);
     cleanup_with(allocation) struct allocation *a = NULL;
     struct error ignored; /* cluster_pods tells what is wrong with it */
-    size_t size = jtext_decode(text, json);
-    return allocation_decode(json, size, &a, &ignored) == 0 && !a->held &&
+    return kube_pod_allocation(pod, &a, &ignored) == 0 && !a->held &&
            a->demand.role == ROLE_HOST &&
            strcmp(a->demand.uid, pod->demand.uid) == 0 &&
            strcmp(a->node, pod->node) == 0;

@@ -293,9 +293,7 @@ static void assume(const struct gate_controller *g, const struct kube_pod *pod)
     struct error ignored; /* cluster_pods tells what is wrong with it */
     if (!kube_pod_is_opened(pod) || kube_pod_is_finished(pod))
         return;
-    cleanup_free char *text = xmalloc(pod->allocation.size + 1);
-    size_t size = jtext_decode(&pod->allocation, text);
-    if (allocation_decode(text, size, &a, &ignored) == 0 &&
+    if (kube_pod_allocation(pod, &a, &ignored) == 0 &&
         pod_needs_read(pod->json.data, pod->json.size, &needs, &ignored) == 0)
         fit_nodes_assume(g->config.fit, pod->demand.uid, a->node, needs);
 }

@@ -1,5 +1,6 @@
 #include "extender/pods/kube_pod.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "lib/base/hash.h"
@@ -7,6 +8,8 @@
 #include "lib/base/mem.h"
 #include "model/pod/patience.h"
 #include "model/pod/quantity.h"
+
+enum { ANNOTATION_MAX = 1 << 18 }; /* bytes: what the API server allows */
 
 /* Members of another type than expected count as absent: what they mean is
  * the API server's affair. */
@@ -478,4 +481,25 @@ bool kube_pod_is_finished(const struct kube_pod *pod)
 bool kube_pod_is_opened(const struct kube_pod *pod)
 {
     return !pod->node[0] && !pod->gated && pod->allocation.data;
+}
+
+int kube_pod_allocation(const struct kube_pod *pod,
+                        struct allocation **ret_allocation, struct error *err)
+{
+    const struct jtext *raw = &pod->allocation;
+    if (!raw->data)
+        return error_set(err, ENOENT, "it has no biga.dev/allocation");
+    if (raw->size > 2 * ANNOTATION_MAX)
+        return error_set(err, EINVAL,
+                         "biga.dev/allocation: has %zu bytes, the limit is %d",
+                         raw->size, ANNOTATION_MAX);
+    cleanup_free char *text = xmalloc(raw->size + 1);
+    size_t size = jtext_decode(raw, text);
+    struct allocation *a;
+    int r = allocation_decode(text, size, &a, err);
+    if (r < 0)
+        return error_wrap(err, "biga.dev/allocation");
+    a->demand.gpus_by_plugin = pod->demand.gpus_by_plugin; /* not written */
+    *ret_allocation = a;
+    return 0;
 }

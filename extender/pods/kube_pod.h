@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "extender/state/allocation.h"
 #include "lib/base/error.h"
 #include "lib/base/jscan.h"
 #include "model/pod/demand.h"
@@ -93,5 +94,8 @@ int kube_pod_read(const char *json, size_t size,
 bool kube_pod_is_finished(const struct kube_pod *pod);
 /* Not bound yet, but Biga has opened its gate: it has its allocation. */
 bool kube_pod_is_opened(const struct kube_pod *pod);
+/* The allocation that its annotation has; -ENOENT: it has no annotation. */
+int kube_pod_allocation(const struct kube_pod *pod,
+                        struct allocation **ret_allocation, struct error *err);
 
 #endif

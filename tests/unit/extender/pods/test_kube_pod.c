@@ -1,10 +1,12 @@
 #include "extender/pods/kube_pod.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <string.h>
 
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
+#include "tests/lib/sim/simstate.h"
 #include "tests/lib/testdata.h"
 
 static struct kube_pod read_text(const char *json, size_t size)
@@ -103,6 +105,36 @@ Test(kube_pod, is_opened_once_its_gate_is_and_until_it_is_bound)
     cr_expect_not(kube_pod_is_opened(&pod));
     pod = read_spec("");
     cr_expect_not(kube_pod_is_opened(&pod) || pod.controlled);
+}
+
+Test(kube_pod, has_the_allocation_of_its_annotation)
+{
+    struct demand d = sim_pod("a", ROLE_HOST, "", 0);
+    struct kube_pod pod = {.demand.gpus_by_plugin = true};
+    struct error err = {0};
+    struct allocation *a = NULL;
+    cr_expect_eq(kube_pod_allocation(&pod, &a, &err), -ENOENT);
+
+    cleanup_str struct str json = STR_INIT(1 << 20);
+    cleanup_with(allocation) struct allocation *written =
+        allocation_create(&d, "n1");
+    allocation_encode(written, &json);
+    pod.allocation = (struct jtext){.data = json.data, .size = json.size};
+    cr_assert_eq(kube_pod_allocation(&pod, &a, &err), 0, "%s", err.text);
+    cr_expect_str_eq(a->node, "n1");
+    cr_expect_str_eq(a->demand.uid, d.uid);
+    cr_expect(a->demand.gpus_by_plugin, "as the pod says");
+    allocation_unref(steal(&a));
+
+    pod.allocation.size = 2;
+    cr_expect_eq(kube_pod_allocation(&pod, &a, &err), -EINVAL);
+    cr_expect(strstr(err.text, "biga.dev/allocation: "), "%s", err.text);
+    while (json.size <= 1 << 19)
+        str_add_c(&json, ' ');
+    pod.allocation = (struct jtext){.data = json.data, .size = json.size};
+    cr_expect_eq(kube_pod_allocation(&pod, &a, &err), -EINVAL);
+    cr_expect(strstr(err.text, "the limit is 262144"), "%s", err.text);
+    cr_expect_null(a);
 }
 
 Test(kube_pod, a_pending_pod)
