@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "advertiser/act/machine/machine_private.h"
-#include "lib/base/backoff.h"
 #include "lib/base/mem.h"
 
 /* --- making one --------------------------------------------------------- */
@@ -78,15 +77,15 @@ static bool step_on(struct machine_step *step, enum machine_kind kind,
     return true;
 }
 
-static bool step_unit(struct machine_step *step, enum machine_kind kind,
-                      const struct machine *m, const struct machine_unit *u)
+bool machine_step_unit(struct machine_step *step, enum machine_kind kind,
+                       const struct machine *m, const struct machine_unit *u)
 {
     step->kind = kind;
     step->unit = (size_t)(u - m->units);
     return true;
 }
 
-static void wait_until(struct machine_step *step, int64_t due_ms)
+void machine_step_wait(struct machine_step *step, int64_t due_ms)
 {
     if (due_ms < step->due_ms)
         step->due_ms = due_ms;
@@ -138,7 +137,7 @@ static bool next_halt(struct machine *m, int64_t now, struct machine_step *step)
         waits = true;
     }
     if (waits)
-        wait_until(step, end);
+        machine_step_wait(step, end);
     return waits;
 }
 
@@ -222,7 +221,7 @@ static bool next_junk(struct machine *m, const struct machine_sandbox *current,
                 step, s->ready ? MACHINE_STOP_SANDBOX : MACHINE_REMOVE_SANDBOX,
                 s->id);
         blocked |= s->ready;
-        wait_until(step, s->retry_ms);
+        machine_step_wait(step, s->retry_ms);
     }
     for (size_t i = 0; i < m->found.n_containers; i++) {
         const struct machine_container *c = &m->found.containers[i];
@@ -232,96 +231,12 @@ static bool next_junk(struct machine *m, const struct machine_sandbox *current,
             return step_on(step, lives(c) ? MACHINE_STOP : MACHINE_REMOVE,
                            c->id);
         blocked |= lives(c);
-        wait_until(step, c->retry_ms);
+        machine_step_wait(step, c->retry_ms);
     }
     return blocked;
 }
 
 /* --- beginning ---------------------------------------------------------- */
-
-/* The image does not do.  What never ran has failed; of what ran no part is
- * ended for another that cannot be begun again: it waits, as a kubelet's, and
- * the image is looked at anew. */
-static void image_refused(struct machine *m, struct machine_unit *u,
-                          int64_t now, struct machine_step *step,
-                          const char *reason, const char *text)
-{
-    if (!m->intent->ran) {
-        machine_fail(m, reason, "%s", text);
-        return;
-    }
-    u->has = IMAGE_UNKNOWN;
-    u->pulled = u->looked = false;
-    u->image_ms = now + backoff_grown(MACHINE_RETRY_MIN_MS,
-                                      MACHINE_RETRY_MAX_MS, ++u->refusals);
-    wait_until(step, u->image_ms);
-    machine_say(m, reason, "%.400s; it is tried again", text);
-}
-
-/* As the kubelet does, since a runtime does not: nobody knows a name's number
- * before the container is there. */
-static bool user_refused(struct machine *m, struct machine_unit *u, int64_t now,
-                         struct machine_step *step)
-{
-    char text[ACT_MESSAGE_MAX];
-    if (u->uid > 0)
-        return false;
-    if (u->uid < 0 && u->username[0])
-        (void)snprintf(text, sizeof text,
-                       "container %s: runAsNonRoot is true, and the user of "
-                       "image %.200s is a name, %s, which may be root's: set "
-                       "runAsUser, or a number as USER of the image",
-                       u->name, u->image, u->username);
-    else
-        (void)snprintf(text, sizeof text,
-                       "container %s: runAsNonRoot is true, and image %.200s "
-                       "runs as root (user %s): set runAsUser, or a number as "
-                       "USER of the image",
-                       u->name, u->image, u->uid == 0 ? "0" : "not given");
-    image_refused(m, u, now, step, "RunAsNonRoot", text);
-    return true;
-}
-
-static void image_missing(struct machine *m, struct machine_unit *u,
-                          int64_t now, struct machine_step *step)
-{
-    char text[ACT_MESSAGE_MAX];
-    (void)snprintf(text, sizeof text,
-                   "container %s: image %.200s is not on %.100s and "
-                   "imagePullPolicy is Never: import it there%s",
-                   u->name, u->image, m->intent->place,
-                   m->intent->ran ? "" : ", delete the pod and apply it again");
-    image_refused(m, u, now, step, "ImageMissing", text);
-}
-
-/* The image of a unit is to be there. False when it is; a step is chosen, or
- * it is waited for, or the pod has failed, when it is not. */
-static bool next_image(struct machine *m, struct machine_unit *u, int64_t now,
-                       struct machine_step *step)
-{
-    if (u->image_ms > now) {
-        wait_until(step, u->image_ms);
-        return true;
-    }
-    if (u->has == IMAGE_PRESENT &&
-        (u->pull != PODSPEC_PULL_ALWAYS || u->pulled)) {
-        if (!u->looked) /* a registry gives images of other architectures */
-            return step_unit(step, MACHINE_LOOK_IMAGE, m, u);
-        if (u->non_root && user_refused(m, u, now, step))
-            return true;
-        u->refusals = 0;
-        return false;
-    }
-    if (u->pull != PODSPEC_PULL_ALWAYS && u->has == IMAGE_UNKNOWN)
-        return step_unit(step, MACHINE_LOOK_IMAGE, m, u);
-    if (u->pull == PODSPEC_PULL_NEVER) {
-        image_missing(m, u, now, step);
-        return true;
-    }
-    if (m->intent->state != ACT_RUNNING)
-        machine_move(m, ACT_PULLING);
-    return step_unit(step, MACHINE_PULL, m, u);
-}
 
 /* A new attempt, unless the one that was announced is not known to have been
  * made, and its name is not taken by what cannot be found. */
@@ -374,7 +289,7 @@ static void next_sandbox(struct machine *m, int64_t now,
         return;
     }
     for (size_t k = 0; k < m->n_units; k++)
-        if (next_image(m, &m->units[k], now, step))
+        if (machine_next_image(m, &m->units[k], now, step))
             return;
     machine_move(m, ACT_CREATING);
     step->kind = MACHINE_RUN_SANDBOX;
@@ -390,14 +305,15 @@ static enum unit_is next_new(struct machine *m, struct machine_unit *u,
                              struct machine_step *step)
 {
     if (u->retry_ms > now) {
-        wait_until(step, u->retry_ms);
+        machine_step_wait(step, u->retry_ms);
         return UNIT_WAITS;
     }
-    if (next_image(m, u, now, step)) /* its image may take long to come */
+    /* its image may take long to come */
+    if (machine_next_image(m, u, now, step))
         return u->image_ms > now ? UNIT_WAITS : UNIT_STEPS;
     if (m->intent->state == ACT_PULLING)
         machine_move(m, ACT_CREATING);
-    (void)step_unit(step, MACHINE_CREATE, m, u);
+    (void)machine_step_unit(step, MACHINE_CREATE, m, u);
     take_id(step->sandbox_id, sandbox_id);
     step->sandbox_attempt = m->intent->attempt;
     announce_container(u, step);
@@ -411,7 +327,7 @@ static enum unit_is next_anew(const struct machine_container *c, int64_t due_ms,
 {
     int64_t due = due_ms > c->retry_ms ? due_ms : c->retry_ms;
     if (due > now) {
-        wait_until(step, due);
+        machine_step_wait(step, due);
         return UNIT_WAITS;
     }
     (void)step_on(step, MACHINE_REMOVE, c->id);
@@ -423,7 +339,7 @@ static enum unit_is next_exited(struct machine *m, struct machine_unit *u,
                                 struct machine_step *step)
 {
     if (!c->looked) {
-        (void)step_unit(step, MACHINE_LOOK, m, u);
+        (void)machine_step_unit(step, MACHINE_LOOK, m, u);
         (void)step_on(step, MACHINE_LOOK, c->id);
         return UNIT_STEPS;
     }
@@ -439,7 +355,7 @@ static enum unit_is next_created(struct machine *m, struct machine_unit *u,
                                  struct machine_step *step)
 {
     if (c->made) {
-        (void)step_unit(step, MACHINE_START, m, u);
+        (void)machine_step_unit(step, MACHINE_START, m, u);
         (void)step_on(step, MACHINE_START, c->id);
         return UNIT_STEPS;
     }
@@ -588,7 +504,7 @@ static void next(struct machine *m, int64_t now, struct machine_step *step)
     /* an end is begun at once, whatever was to be tried again */
     bool ends = i->stop && i->state != ACT_STOPPING;
     if (m->retry_ms > now && !ends) {
-        wait_until(step, m->retry_ms);
+        machine_step_wait(step, m->retry_ms);
         return;
     }
     if (i->stop && m->hold == MACHINE_HOLD_STOP && machine_current(m) &&
