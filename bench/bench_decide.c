@@ -10,12 +10,12 @@
  *
  * Prints lines: what, N, nanoseconds of processor time per node. */
 #include <stdbool.h>
-#include <time.h>
 
 #include "extender/judge/schedule.h"
 #include "extender/state/draft.h"
 #include "extender/state/snapshot.h"
 #include "lib/base/mem.h"
+#include "tests/lib/cpu_clock.h"
 #include "tests/lib/sim/benchhost.h"
 #include "tests/lib/sim/simfleet.h"
 
@@ -227,13 +227,6 @@ static void ask_names(struct asking *a)
         abort();
 }
 
-static int64_t cpu_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* The median of many goes, per node; of small clusters several are one go,
  * since reading that clock takes its time. */
 static void measure(const char *what, struct asking *a,
@@ -242,12 +235,12 @@ static void measure(const char *what, struct asking *a,
     enum { REPEATS_MAX = 20000, NODES_PER_GO = 100000 };
     size_t n = 0, asks = 1 + NODES_PER_GO / a->n;
     int64_t *times = xcalloc(REPEATS_MAX, sizeof *times);
-    int64_t begin = cpu_ns(), now = begin;
+    int64_t begin = thread_cpu_ns(), now = begin;
     while (n < REPEATS_MAX && (n < REPEATS_MIN || now - begin < MEASURE_NS)) {
         int64_t start = now;
         for (size_t i = 0; i < asks; i++)
             ask(a);
-        now = cpu_ns();
+        now = thread_cpu_ns();
         times[n++] = now - start;
     }
     qsort(times, n, sizeof *times, compare);
@@ -259,22 +252,22 @@ static void measure(const char *what, struct asking *a,
 
 static void measure_first(const char *what, struct asking *a)
 {
-    int64_t start = cpu_ns();
+    int64_t start = thread_cpu_ns();
     ask_best(a);
     printf("%s\t%zu\t%.3f\n", what, a->n,
-           (double)(cpu_ns() - start) / (double)a->n);
+           (double)(thread_cpu_ns() - start) / (double)a->n);
 }
 
 /* All classes in turn, some times: the mean of a look. */
 static void measure_turns(const char *what, struct asking *a)
 {
-    int64_t begin = cpu_ns(), now = begin;
+    int64_t begin = thread_cpu_ns(), now = begin;
     size_t looks = 0;
     while (looks < REPEATS_MIN * a->classes || now - begin < MEASURE_NS) {
         for (uint32_t k = 0; k < a->classes; k++)
             ask_class(a);
         looks += a->classes;
-        now = cpu_ns();
+        now = thread_cpu_ns();
     }
     printf("%s\t%zu\t%.3f\n", what, a->n,
            (double)(now - begin) / (double)looks / (double)a->n);

@@ -14,6 +14,7 @@
 #include "extender/history/history_view.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
+#include "tests/lib/cpu_clock.h"
 #include "tests/lib/sim/benchhost.h"
 #include "tests/lib/sim/simstate.h"
 
@@ -43,13 +44,6 @@ static int compare_doubles(const void *a, const void *b)
 }
 
 /* Of this thread alone, whatever else the machine does. */
-static int64_t cpu_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); /* it is there */
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static double quantile(double *list, size_t n, double q)
 {
     qsort(list, n, sizeof *list, compare_doubles);
@@ -423,7 +417,7 @@ static void ask_all(const char *dir, struct month *m, int64_t days)
             cleanup_str struct str out = STR_INIT(STR_MAX_DEFAULT);
             int64_t at = BEGIN_MS +
                          (int64_t)roll(m, (uint32_t)days * 24 * 60) * MINUTE_MS;
-            int64_t start = clock_ns(), cpu = cpu_ns();
+            int64_t start = clock_ns(), cpu = thread_cpu_ns();
             int e = history_read_begin(r, &err);
             if (e == 0)
                 e = ask(r, m, (enum kind_of_question)what, at, &out, &err);
@@ -431,7 +425,7 @@ static void ask_all(const char *dir, struct month *m, int64_t days)
                 die(names[what], &err);
             history_read_end(r);
             ms[i] = (double)(clock_ns() - start) / 1e6;
-            cpu_ms[i] = (double)(cpu_ns() - cpu) / 1e6;
+            cpu_ms[i] = (double)(thread_cpu_ns() - cpu) / 1e6;
             size += (double)out.size / 1024 / QUESTIONS;
         }
         double p50 = quantile(ms, QUESTIONS, 0.5);

@@ -7,13 +7,13 @@
  *   bench_plan [SEED]    lines of WHAT, HOSTS, P50 and P99 in microseconds,
  *                        and P99 and P50 of the processor time alone
  */
-#include <time.h>
 
 #include "lib/base/hash.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "model/decide/decide_private.h"
 #include "model/plan/plan.h"
+#include "tests/lib/cpu_clock.h"
 #include "tests/lib/sim/benchhost.h"
 #include "tests/lib/sim/simfabric.h"
 
@@ -217,13 +217,6 @@ static int compare_ns(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static int64_t cpu_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* A few hosts change between rounds. */
 static void measure(const char *what, struct task *t,
                     void (*run)(struct task *), unsigned rounds)
@@ -233,9 +226,9 @@ static void measure(const char *what, struct task *t,
     for (unsigned i = 0; i < rounds; i++) {
         for (size_t k = 0; k < t->fleet->n / 100; k++)
             load_host(t->fleet, roll((uint32_t)t->fleet->n));
-        int64_t begin = clock_ns(), begin_cpu = cpu_ns();
+        int64_t begin = clock_ns(), begin_cpu = thread_cpu_ns();
         run(t);
-        busy[i] = cpu_ns() - begin_cpu;
+        busy[i] = thread_cpu_ns() - begin_cpu;
         took[i] = clock_ns() - begin;
     }
     qsort(took, rounds, sizeof took[0], compare_ns);

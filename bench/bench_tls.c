@@ -7,7 +7,6 @@
  * Prints lines: what, N, requests/s in the clear, with TLS, their ratio
  * (medians of all rounds); then the same of the microseconds of a processor
  * that the server takes for one request: the client's do not count. */
-#include <time.h>
 
 #include "extender/serve/app.h"
 #include "extender/serve/routes_scheduler.h"
@@ -15,6 +14,7 @@
 #include "lib/http/http.h"
 #include "lib/io/clock.h"
 #include "lib/io/log.h"
+#include "tests/lib/cpu_clock.h"
 #include "tests/lib/http/certs.h"
 #include "tests/lib/http/rawclient.h"
 #include "tests/lib/http/tlsclient.h"
@@ -82,17 +82,10 @@ static void call_fresh(struct side *s, const struct str *body)
         abort();
 }
 
-static int64_t cpu_ns(clockid_t of)
-{
-    struct timespec t;
-    (void)clock_gettime(of, &t); /* always there */
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* All of the process but this thread, which is the client. */
 static int64_t server_ns(void)
 {
-    return cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns(CLOCK_THREAD_CPUTIME_ID);
+    return process_cpu_ns() - thread_cpu_ns();
 }
 
 static void one_round(struct side *s, const struct str *body,

@@ -7,11 +7,11 @@
  *                       processor time
  */
 #include <string.h>
-#include <time.h>
 
 #include "extender/judge/why.h"
 #include "extender/state/draft.h"
 #include "lib/base/mem.h"
+#include "tests/lib/cpu_clock.h"
 #include "tests/lib/sim/benchhost.h"
 #include "tests/lib/sim/simfleet.h"
 
@@ -134,13 +134,6 @@ static void refuse(const struct snapshot *s, const struct demand *pod)
         plan_unref(plan);
 }
 
-static int64_t cpu_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static int compare_ns(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -164,12 +157,12 @@ static void measure(const struct snapshot *s, const struct demand *pod,
     cleanup_str struct str out = STR_INIT(16 << 20);
     size_t changes = explain(s, pod, &out);
     for (size_t i = 0; i < rounds; i++) {
-        int64_t begin = cpu_ns();
+        int64_t begin = thread_cpu_ns();
         refuse(s, pod);
-        int64_t refused = cpu_ns();
+        int64_t refused = thread_cpu_ns();
         (void)explain(s, pod, &out);
         no[i] = refused - begin;
-        why[i] = cpu_ns() - refused;
+        why[i] = thread_cpu_ns() - refused;
     }
     report("refuse", pod->job, s->n_nodes, no, rounds);
     report("why", pod->job, s->n_nodes, why, rounds);
