@@ -116,9 +116,12 @@ int claim_needs_check_pair(const struct claim_needs *host,
  * all of that kind allow.  Who has them is not looked at.  False when there
  * are none of a kind that is needed; then `why` (NULL allowed) says what is
  * wrong with one, for people. */
+struct claim_allowed {
+    uint16_t cards, gpus;
+};
 bool claim_book_allows(struct claim_book *b, struct claim_needs *needs,
-                       const struct node *node, uint16_t *ret_cards,
-                       uint16_t *ret_gpus, struct error *why);
+                       const struct node *node,
+                       struct claim_allowed *ret_allowed, struct error *why);
 
 /* --- pins ----------------------------------------------------------------- */
 

@@ -130,7 +130,7 @@ struct book_rule {
     uint32_t classes_epoch; /* that `kind` and the verdicts are of */
     struct verdict {
         uint32_t epoch; /* of the node; 0: none */
-        uint16_t cards, gpus;
+        struct claim_allowed allowed;
         uint64_t topo; /* a hash of the node's content hash */
     } * verdicts;      /* by slot */
     size_t n_verdicts;
@@ -151,9 +151,8 @@ bool book_rule_allows(struct claim_book *b, const struct book_rule *r,
                       const struct claim_device *device, const char *driver,
                       struct error *why);
 /* The bits of a node's topology. */
-void book_rule_bits(struct claim_book *b, struct book_rule *r,
-                    const struct node *node, uint16_t *ret_cards,
-                    uint16_t *ret_gpus, struct error *why);
+struct claim_allowed book_rule_bits(struct claim_book *b, struct book_rule *r,
+                                    const struct node *node, struct error *why);
 /* Does a device of another driver stand for this one of the topology? */
 bool book_device_is(const struct claim_device *device, const struct device *d);
 /* "pci0000:16" */

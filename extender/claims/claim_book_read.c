@@ -351,31 +351,29 @@ int claim_book_read(struct claim_book *b, const struct snapshot *s,
 /* --- which devices -------------------------------------------------------- */
 
 bool claim_book_allows(struct claim_book *b, struct claim_needs *needs,
-                       const struct node *node, uint16_t *ret_cards,
-                       uint16_t *ret_gpus, struct error *why)
+                       const struct node *node,
+                       struct claim_allowed *ret_allowed, struct error *why)
 {
-    uint16_t cards = UINT16_MAX, gpus = UINT16_MAX;
+    struct claim_allowed all = {UINT16_MAX, UINT16_MAX};
     hold_lock(&b->lock);
     for (size_t i = 0; i < needs->n_requests; i++) {
         const struct need_request *n = &needs->requests[i];
-        uint16_t rule_cards, rule_gpus;
         struct error reason = {0};
         if (n->kind != NEED_CARD && n->kind != NEED_GPU)
             continue;
-        book_rule_bits(b, n->rule, node, &rule_cards, &rule_gpus,
-                       why ? &reason : NULL);
+        struct claim_allowed by_rule = book_rule_bits(b, n->rule, node,
+                                                      why ? &reason : NULL);
         if (n->kind == NEED_CARD)
-            cards &= rule_cards;
+            all.cards &= by_rule.cards;
         else
-            gpus &= rule_gpus;
-        if (why && !why->code && !(n->kind == NEED_CARD ? cards : gpus))
+            all.gpus &= by_rule.gpus;
+        if (why && !why->code && !(n->kind == NEED_CARD ? all.cards : all.gpus))
             (void)error_set(why, ENOENT, "request \"%.63s\": %s",
                             n->request->name,
                             reason.code ? reason.text
                                         : "its driver has published nothing "
                                           "for this node");
     }
-    *ret_cards = cards;
-    *ret_gpus = gpus;
-    return cards && gpus;
+    *ret_allowed = all;
+    return all.cards && all.gpus;
 }

@@ -333,64 +333,64 @@ static void note_refusal(struct refusal *r, unsigned rank,
     (void)error_set(r->why, ENOENT, "%s: %s", device->name, text);
 }
 
-/* False when a selector raises an error for the device: nothing is allocated
- * on its node then. */
-static bool judge_device(struct claim_book *b, const struct book_rule *r,
-                         const struct claim_slice *slice,
-                         const struct claim_device *device, bool *ret_allowed,
-                         struct refusal *refusal)
+/* 1: it is allowed; 0; -EDOM when a selector raises an error for the device, or
+ * there is no class: nothing is allocated on its node then. */
+static int judge_device(struct claim_book *b, const struct book_rule *r,
+                        const struct claim_slice *slice,
+                        const struct claim_device *device,
+                        struct refusal *refusal)
 {
     const struct claim_class *class = book_class(b, r->request->class);
     struct error error = {0}, ignored = {0};
     if (!class)
-        return false;
+        return -EDOM;
     int m = claim_match(class, r->request, device, slice->driver, &error);
-    *ret_allowed = m == 1 && has_attributes(r, device, &error);
-    if (*ret_allowed || !refusal->why)
-        return m != -EDOM;
-    unsigned rank = m == -EDOM ? 3 : 1;
-    if (m == 1 || selects(class, r->request, device, slice->driver, &ignored))
-        rank = 2; /* it is one of those that are meant */
-    note_refusal(refusal, rank, device, error.text);
-    return m != -EDOM;
+    bool allowed = m == 1 && has_attributes(r, device, &error);
+    if (!allowed && refusal->why) {
+        unsigned rank = m == -EDOM ? 3 : 1;
+        if (m == 1 ||
+            selects(class, r->request, device, slice->driver, &ignored))
+            rank = 2; /* it is one of those that are meant */
+        note_refusal(refusal, rank, device, error.text);
+    }
+    return m == -EDOM ? m : allowed;
 }
 
-static void judge_node(struct claim_book *b, const struct book_rule *r,
-                       const struct book_node *at, const struct topo *topo,
-                       struct verdict *ret, struct error *why)
+static struct claim_allowed judge_node(struct claim_book *b,
+                                       const struct book_rule *r,
+                                       const struct book_node *at,
+                                       const struct topo *topo,
+                                       struct error *why)
 {
     struct refusal refusal = {.why = why};
-    ret->cards = ret->gpus = 0;
+    struct claim_allowed all = {0};
     for (size_t i = 0; i < at->n; i++) {
         const struct claim_slice *slice = at->slices[i]->slice;
         if (!book_slice_counts(at->slices[i]))
             continue;
         for (size_t k = 0; k < slice->n_devices; k++) {
             const struct claim_device *device = &slice->devices[k];
-            bool allowed;
             if (strcmp(book_device_node(slice, device), at->name) != 0)
                 continue;
-            if (!judge_device(b, r, slice, device, &allowed, &refusal)) {
-                ret->cards = ret->gpus = 0;
-                return;
-            }
-            if (!allowed)
+            int m = judge_device(b, r, slice, device, &refusal);
+            if (m < 0)
+                return (struct claim_allowed){0};
+            if (m == 0)
                 continue;
-            ret->cards |= device_bits(topo, DEVICE_CARD, slice, device);
-            ret->gpus |= device_bits(topo, DEVICE_GPU, slice, device);
+            all.cards |= device_bits(topo, DEVICE_CARD, slice, device);
+            all.gpus |= device_bits(topo, DEVICE_GPU, slice, device);
         }
     }
+    return all;
 }
 
-void book_rule_bits(struct claim_book *b, struct book_rule *r,
-                    const struct node *node, uint16_t *ret_cards,
-                    uint16_t *ret_gpus, struct error *why)
+struct claim_allowed book_rule_bits(struct claim_book *b, struct book_rule *r,
+                                    const struct node *node, struct error *why)
 {
     const struct book_node *at = strmap_get(&b->nodes, node->name);
     uint64_t topo = hash_bytes(node->hash, sizeof node->hash);
-    *ret_cards = *ret_gpus = 0;
     if (!at || !node->topo)
-        return;
+        return (struct claim_allowed){0};
     rule_renew(b, r);
     if (at->slot >= r->n_verdicts) {
         size_t n = b->n_slots + b->n_slots / 8 + 1;
@@ -401,13 +401,11 @@ void book_rule_bits(struct claim_book *b, struct book_rule *r,
     }
     struct verdict *v = &r->verdicts[at->slot];
     if (v->epoch != at->epoch || v->topo != topo) {
-        judge_node(b, r, at, node->topo, v, why);
+        v->allowed = judge_node(b, r, at, node->topo, why);
         v->epoch = at->epoch;
         v->topo = topo;
-    } else if (why && !v->cards && !v->gpus) {
-        struct verdict again;
-        judge_node(b, r, at, node->topo, &again, why);
+    } else if (why && !v->allowed.cards && !v->allowed.gpus) {
+        (void)judge_node(b, r, at, node->topo, why); /* to be told why */
     }
-    *ret_cards = v->cards;
-    *ret_gpus = v->gpus;
+    return v->allowed;
 }

@@ -154,14 +154,14 @@ static void nodes_allow(struct nodes *n, const struct gate_place_config *config,
                         const struct asking *asking)
 {
     for (size_t i = 0; i < n->n_all; i++) {
-        uint16_t cards, gpus;
+        struct claim_allowed allowed;
         if (!n->ok[i])
             continue;
         n->ok[i] = claim_book_allows(config->claims, asking->needs,
-                                     snapshot_node(n->snapshot, i), &cards,
-                                     &gpus, &n->claims_why);
-        n->cards[i] &= cards;
-        n->gpus[i] &= gpus;
+                                     snapshot_node(n->snapshot, i), &allowed,
+                                     &n->claims_why);
+        n->cards[i] &= allowed.cards;
+        n->gpus[i] &= allowed.gpus;
     }
 }
 

@@ -84,15 +84,15 @@ static void *asker(void *arg)
         struct demand d = sim_pod("p", ROLE_HOST, "j", 0);
         struct claim_fate fate;
         struct error err = {0}, why = {0};
-        uint16_t cards, gpus;
+        struct claim_allowed allowed;
         (void)claim_book_find(book, "ns", "c", &fate);
         (void)claim_book_version(book);
         if (claim_book_read(book, fleet, pod, strlen(pod), true, &d, &needs,
                             &err) < 0)
             continue;
         atomic_fetch_add(&n_read, 1);
-        if (claim_book_allows(book, needs, snapshot_node(fleet, 0), &cards,
-                              &gpus, &why))
+        if (claim_book_allows(book, needs, snapshot_node(fleet, 0), &allowed,
+                              &why))
             atomic_fetch_add(&n_allowed, 1);
     }
     return NULL;

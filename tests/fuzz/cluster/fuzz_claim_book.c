@@ -70,7 +70,7 @@ static void ask(struct claim_book *b, const char *json, size_t size)
     const struct node *n = snapshot_node(fleet, 0);
     struct demand d = sim_pod("p", ROLE_HOST, "j", 0);
     struct error err = {0}, why = {0};
-    uint16_t cards, gpus;
+    struct claim_allowed allowed;
     if (claim_book_read(b, fleet, json, size, true, &d, &needs, &err) < 0) {
         if (!err.code || needs)
             abort();
@@ -79,7 +79,7 @@ static void ask(struct claim_book *b, const char *json, size_t size)
     if (!needs)
         return;
     cleanup_with(allocation) struct allocation *a = place(&d, n);
-    (void)claim_book_allows(b, needs, n, &cards, &gpus, &why);
+    (void)claim_book_allows(b, needs, n, &allowed, &why);
     (void)claim_book_pin(b, needs, n, a, &pins, &err);
 }
 

@@ -408,11 +408,11 @@ Test(claim_book, lets_one_of_a_pair_claim)
 
 static void expect_allowed(const char *node, unsigned cards, unsigned gpus)
 {
-    uint16_t c, g;
+    struct claim_allowed is;
     struct error why = {0};
-    bool any = claim_book_allows(book, needs, node_of(node), &c, &g, &why);
-    cr_expect_eq(c, cards, "%s: cards %x: %s", node, c, why.text);
-    cr_expect_eq(g, gpus, "%s: gpus %x: %s", node, g, why.text);
+    bool any = claim_book_allows(book, needs, node_of(node), &is, &why);
+    cr_expect_eq(is.cards, cards, "%s: cards %x: %s", node, is.cards, why.text);
+    cr_expect_eq(is.gpus, gpus, "%s: gpus %x: %s", node, is.gpus, why.text);
     cr_expect_eq(any, cards && gpus);
 }
 
@@ -462,12 +462,12 @@ Test(claim_book, follows_classes)
 
 Test(claim_book, wants_the_attributes_that_constraints_compare)
 {
-    uint16_t cards, gpus;
+    struct claim_allowed allowed;
     struct error why = {0};
     publish();
     ask(CARD("") "," GPU(""), MATCH("biga.dev/switch"));
     cr_expect_not(
-        claim_book_allows(book, needs, node_of("n0"), &cards, &gpus, &why));
+        claim_book_allows(book, needs, node_of("n0"), &allowed, &why));
     cr_expect(strstr(why.text, "request \"gpu\""), "%s", why.text);
     cr_expect(strstr(why.text, "has no attribute \"biga.dev/switch\""), "%s",
               why.text);
