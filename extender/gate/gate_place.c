@@ -327,36 +327,45 @@ static bool assume_pair(struct fit_nodes *fit, const struct askings *askings,
     return fits;
 }
 
+/* All pods of the unit, one after the other. */
+struct attempt {
+    const struct gate_place_config *config;
+    struct nodes *nodes;
+    const struct askings *askings;
+    struct gate_placing *placing;   /* those that have a place */
+    struct gate_no_place *no_place; /* why the next has none */
+};
+
 /* The same as choose(), with room for the whole pair, which is assumed there
- * from then on.  `former` is the pod that was placed before it, or NULL. */
-static int32_t choose_with_room(const struct gate_place_config *config,
-                                const struct snapshot *s,
-                                const struct askings *askings,
-                                const struct gate_placed *former,
-                                const struct gate_pod *pod,
-                                const struct demand *d, struct nodes *nodes)
+ * from then on. */
+static int32_t choose_with_room(struct attempt *t, const struct snapshot *s,
+                                const struct asking *asking)
 {
+    const struct gate_placing *placing = t->placing;
+    const struct gate_placed *former = placing->n
+                                           ? &placing->pods[placing->n - 1]
+                                           : NULL;
+    const struct demand *d = &asking->demand;
+    const struct pod_needs *needs = asking->pod->needs;
     bool begun = former && former->demand.pair == d->pair;
     if (!begun)
-        nodes_recount(nodes, pod->needs);
+        nodes_recount(t->nodes, needs);
     for (;;) {
-        int32_t node = choose(config, s, d, nodes);
+        int32_t node = choose(t->config, s, d, t->nodes);
         if (node == NODE_NONE ||
-            (begun && strcmp(former->node, nodes->names[node]) == 0) ||
-            assume_pair(config->fit, askings, d, nodes->names[node]))
+            (begun && strcmp(former->node, t->nodes->names[node]) == 0) ||
+            assume_pair(t->config->fit, t->askings, d, t->nodes->names[node]))
             return node;
-        nodes_fill(nodes, node, pod->needs);
+        nodes_fill(t->nodes, node, needs);
     }
 }
 
 /* 0; -EAGAIN: nodes have come or gone; -EBUSY. */
-static int place(const struct gate_place_config *config, struct nodes *nodes,
-                 const struct askings *askings, const struct asking *asking,
-                 struct gate_placing *placing,
-                 struct gate_no_place *ret_no_place)
+static int place(struct attempt *t, const struct asking *asking)
 {
-    struct gate_pod *pod = asking->pod;
-    struct gate_placed *ret = &placing->pods[placing->n];
+    const struct gate_place_config *config = t->config;
+    const struct nodes *nodes = t->nodes;
+    struct gate_placed *ret = &t->placing->pods[t->placing->n];
     const struct demand *d = &ret->demand;
     ret->demand = asking->demand;
     cleanup_with(snapshot) struct snapshot *s = writer_snapshot(config->writer);
@@ -366,10 +375,9 @@ static int place(const struct gate_place_config *config, struct nodes *nodes,
     if (s->roster != nodes->snapshot->roster)
         return -EAGAIN;
     cleanup_with(snapshot) struct snapshot *seen = nodes_see(nodes, s);
-    int32_t node = choose_with_room(config, seen, askings,
-                                    placing->n ? ret - 1 : NULL, pod, d, nodes);
+    int32_t node = choose_with_room(t, seen, asking);
     if (node == NODE_NONE) {
-        explain(config, nodes, seen, d, ret_no_place);
+        explain(config, nodes, seen, d, t->no_place);
         return -EBUSY;
     }
     const char *name = nodes->names[node];
@@ -385,8 +393,8 @@ static int place(const struct gate_place_config *config, struct nodes *nodes,
     if (r < 0) {
         config->refuse(config->ctx, d, op.error.text);
         str_fini(&op.out);
-        ret_no_place->demand = *d;
-        str_add(&ret_no_place->text, op.error.text);
+        t->no_place->demand = *d;
+        str_add(&t->no_place->text, op.error.text);
         return -EBUSY;
     }
     (void)snprintf(ret->node, sizeof ret->node, "%s", name);
@@ -394,9 +402,9 @@ static int place(const struct gate_place_config *config, struct nodes *nodes,
     ret->allocation = str_steal(&op.out);
     ret->number = op.resource_version;
     ret->created = op.created;
-    ret->pod = gate_pod_ref(pod);
+    ret->pod = gate_pod_ref(asking->pod);
     ret->needs = asking->needs ? claim_needs_ref(asking->needs) : NULL;
-    placing->n++;
+    t->placing->n++;
     return 0;
 }
 
@@ -436,16 +444,16 @@ static void nodes_again(struct nodes *n, const struct gate_place_config *config,
     nodes_of_unit(n, config, askings);
 }
 
-static int place_all(const struct gate_place_config *config,
-                     struct nodes *nodes, const struct askings *askings,
-                     struct gate_placing *ret, struct gate_no_place *no_place)
+static int place_all(struct attempt *t)
 {
+    const struct askings *askings = t->askings;
     int r = 0;
-    ret->pods = xcalloc(askings->n + 1, sizeof *ret->pods);
+    *t->placing = (struct gate_placing){
+        .pods = xcalloc(askings->n + 1, sizeof *t->placing->pods)};
     for (size_t i = 0; i < askings->n && r == 0; i++)
-        r = place(config, nodes, askings, &askings->list[i], ret, no_place);
+        r = place(t, &askings->list[i]);
     for (size_t i = 0; i < askings->n && r < 0; i++)
-        fit_nodes_forget(config->fit, askings->list[i].demand.uid);
+        fit_nodes_forget(t->config->fit, askings->list[i].demand.uid);
     return r;
 }
 
@@ -466,9 +474,10 @@ int gate_place(const struct gate_place_config *config,
     if (read < 0)
         return read;
     nodes_of_unit(&nodes, config, &askings);
+    struct attempt attempt = {config, &nodes, &askings, ret_placing,
+                              ret_no_place};
     for (unsigned i = 0;; i++) {
-        memset(ret_placing, 0, sizeof *ret_placing);
-        int r = place_all(config, &nodes, &askings, ret_placing, ret_no_place);
+        int r = place_all(&attempt);
         if (r == 0)
             return 0;
         gate_unplace(config, ret_placing,
