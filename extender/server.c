@@ -92,7 +92,8 @@ static void mount_routes(struct server *s, bool in_cluster)
 
 enum {
     /* one is enough for kube-scheduler's own pace; others let a bind, or
-     * another scheduler's filter, past one that plans a job */
+     * another scheduler's filter, past one that plans a job: over HTTP/1.1,
+     * for HTTP/2 has one thread (httpd.h) */
     SCHEDULER_THREADS = 4,
     FILES_SPARE = (SCHEDULER_THREADS - 1) * HTTPD_SPARE, /* of its threads */
     FILES_OWN = 64 + FILES_SPARE, /* for all else: database, epoll, logs */

@@ -69,7 +69,7 @@ struct httpd_config {
     const struct httpd_route *routes; /* outlives the server */
     size_t n_routes;
     void *ctx;                /* given to every handler */
-    unsigned threads;         /* 1… */
+    unsigned threads;         /* 1…, of HTTP/1.1 */
     unsigned connections_max; /* default 1024; one more closes a connection
                                * whose client has gone, else the one that was
                                * idle longest */
@@ -85,7 +85,9 @@ struct httpd_config {
      * clients without a valid certificate get 403 on every route */
     struct tls *tls;
     /* with tls: HTTP/2 for clients that offer it (ALPN "h2"), on one more
-     * thread; deadlines then apply to requests, not to connections */
+     * thread for all their connections: one that sends all its requests over
+     * one connection, as kube-scheduler does, would gain nothing by several.
+     * Deadlines then apply to requests, not to connections */
     bool http2;
     bool anonymous;      /* with tls: ask no client for a certificate */
     bool loopback;       /* refuse (-EPERM) to listen anywhere else */
