@@ -12,7 +12,7 @@ for n in 100000 10000 1000; do # processor time
         "$(ratio "$(figure decide $n)" "$(figure decide-floor $n)")"
 done
 apart=$(figure apart 100000) one=$(figure classes-1 5000)
-row "the same, 100,000 nodes with as many different states" "<= 2" "$apart"
+gate "the same, 100,000 nodes with as many different states" "<= 2" "$apart"
 row "beside it: one load per node, ns; ratio" "" \
     "$(figure apart-floor 100000)" \
     "$(ratio "$apart" "$(figure apart-floor 100000)")"
@@ -20,11 +20,11 @@ row "beside it: adding up the states' numbers, ns; ratio" "" \
     "$(figure apart-states 100000)" \
     "$(ratio "$apart" "$(figure apart-states 100000)")"
 for n in 300 1000; do
-    row "$n classes of demand in turn over one class; ns per node" "<= 1.5" \
+    gate "$n classes of demand in turn over one class; ns per node" "<= 1.5" \
         "$(ratio "$(figure classes-$n 5000)" "$one")" \
         "$(figure classes-$n 5000)"
 done
-row "finding a name, ns, 10,000 nodes in any order" "<= 15" \
+gate "finding a name, ns, 10,000 nodes in any order" "<= 15" \
     "$(figure find-shuffled 10000)"
 row "finding a name, ns, 100,000 nodes in their order" "<= 2" \
     "$(figure find 100000)"

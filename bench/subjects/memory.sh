@@ -27,11 +27,11 @@ for n in "${fleets[@]}"; do measure_hosts "$n"; done
 
 declare -A rss_target=([1000]="<= 24" [10000]="<= 90")
 while IFS=$'\t' read -r n empty full_kb join again change; do
-    row "RSS with $n hosts x 8 cards, MB" "${rss_target[$n]:-}" \
+    gate "RSS with $n hosts x 8 cards, MB" "${rss_target[$n]}" \
         "$(mb "$full_kb")"
     row "beside it: with none, MB; KiB for each host" "" \
         "$(mb "$empty")" "$(ratio $((full_kb - empty)) "$n")"
-    row "a changed slice of one of them, us of CPU" "<= 400" "$change"
+    gate "a changed slice of one of them, us of CPU" "<= 400" "$change"
     row "beside it: one said again, us; the first over that" "" \
         "$again" "$(ratio "$change" "$again")"
     row "a slice of a new host, us of CPU" "<= 300" "$join"

@@ -3,15 +3,15 @@
 middle() { printf '%s\n' "$@" | sort -n | sed -n "$((($# + 1) / 2))p"; }
 
 crashes() { # HOSTS STATE-DIR: two rows
-    local ms=() cpu=() _
+    local ms=() cpu=() _ target="<= $((150 + $1 * 485 / 10000))"
     for _ in 1 2 3 4 5; do
         crash "$2"
         ms+=("$crash_ms")
         cpu+=("$((crash_cpu / 1000))")
     done
-    row "exec to ready after kill -9, $1 hosts x 8 cards, ms" \
-        "<= $((150 + $1 * 485 / 10000))" "$(middle "${ms[@]}")"
-    row "CPU time of it, all threads, ms" "" "$(middle "${cpu[@]}")"
+    row "exec to ready after kill -9, $1 hosts x 8 cards, ms" "$target" \
+        "$(middle "${ms[@]}")"
+    gate "CPU time of it, all threads, ms" "$target" "$(middle "${cpu[@]}")"
 }
 
 hosts=1000
@@ -25,7 +25,7 @@ rss_loaded=$(rss_kb "$pid")
 crashes "$hosts" "$work/state"
 end "$pid"
 row "RSS with $hosts hosts x 8 cards, MB" "" "$(mb "$rss")"
-row "RSS with $hosts hosts x 8 cards and $bound pods, MB" "<= 64" \
+gate "RSS with $hosts hosts x 8 cards and $bound pods, MB" "<= 64" \
     "$(mb "$rss_loaded")"
 
 [[ $quick ]] && return
