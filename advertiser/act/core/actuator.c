@@ -39,32 +39,6 @@ static LOCKED void take_intent(void *ctx, struct intent *i)
     (void)pod_entry_add(a, i);
 }
 
-static LOCKED void take_drained(void *ctx, const char *name)
-{
-    struct actuator *a = ctx;
-    a->drained = xrealloc(a->drained, a->n_drained + 1, sizeof *a->drained);
-    a->drained[a->n_drained++] = xstrdup(name);
-}
-
-bool drain_has(const struct actuator *a, const char *name)
-{
-    for (size_t i = 0; i < a->n_drained; i++)
-        if (strcmp(a->drained[i], name) == 0)
-            return true;
-    return false;
-}
-
-void drain_set(struct actuator *a, const char *name, bool drained)
-{
-    if (drained && !drain_has(a, name))
-        take_drained(a, name);
-    for (size_t i = a->n_drained; !drained && i-- > 0;)
-        if (strcmp(a->drained[i], name) == 0) {
-            free(a->drained[i]);
-            a->drained[i] = a->drained[--a->n_drained];
-        }
-}
-
 /* Nobody else has it yet: the lock is free, also while rows are read. */
 static int load(struct actuator *a, const struct actuator_config *c,
                 struct error *err)
@@ -73,7 +47,7 @@ static int load(struct actuator *a, const struct actuator_config *c,
     a->fed = !c->fed;
     a->changed = c->changed;
     a->version = 1;
-    int e = intents_each_drained(a->intents, take_drained, a, err);
+    int e = intents_each_drained(a->intents, actuator_take_drained, a, err);
     if (e == 0)
         e = intents_each(a->intents, take_intent, a, err);
     if (e == 0)
@@ -185,113 +159,6 @@ void actuator_destroy(struct actuator *a)
     free(a->hooks_dir);
     free(a->devlink);
     free(a);
-}
-
-/* --- places ------------------------------------------------------------- */
-
-static bool is_among(const struct act_place *places, size_t n, const char *name)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(places[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-int actuator_set_places(struct actuator *a, const struct act_place *places,
-                        size_t n, struct error *err)
-{
-    int e = 0;
-    if (n > ACT_PLACES_MAX)
-        return error_set(err, E2BIG, "%zu places, the limit is %d", n,
-                         ACT_PLACES_MAX);
-    act_lock(a);
-    for (size_t i = 0; i < a->n_places; i++)
-        if (!is_among(places, n, a->places[i]->desc.name))
-            prober_remove_place(a->places[i]);
-    for (size_t i = 0; i < n && e == 0; i++) {
-        struct place *p = prober_set_place(a, &places[i]);
-        if (p)
-            p->drained = drain_has(a, places[i].name);
-        else
-            e = error_set(err, E2BIG, "%s: more than %d places since the start",
-                          places[i].name, PLACES_KEPT);
-    }
-    a->placed = true;
-    a->version++;
-    act_notify(a);
-    (void)pod_table_end_gone(
-        a); /* what cannot be is logged, and tried again there */
-    act_unlock(a);
-    return e;
-}
-
-size_t actuator_places(struct actuator *a,
-                       struct act_place_status ret_places[ACT_PLACES_MAX])
-{
-    size_t n = 0;
-    act_lock(a);
-    for (size_t i = 0; i < a->n_places && n < ACT_PLACES_MAX; i++)
-        if (a->places[i]->present) {
-            struct act_place_status *v = &ret_places[n];
-            status_fill_place(a->places[i], v);
-            n += v->endpoint[0] || v->drained || v->n_pods > 0 ||
-                 strcmp(v->name, ACT_HOST) == 0;
-        }
-    act_unlock(a);
-    return n;
-}
-
-int actuator_find_place(struct actuator *a, const char *name,
-                        struct act_place_status *ret_place)
-{
-    int r = -ENOENT;
-    act_lock(a);
-    for (size_t i = 0; i < a->n_places && r < 0; i++) {
-        struct place *p = a->places[i];
-        if (!p->present || (strcmp(p->desc.name, name) != 0 &&
-                            !(*name && strcmp(p->desc.pci, name) == 0)))
-            continue;
-        status_fill_place(p, ret_place);
-        r = 0;
-    }
-    act_unlock(a);
-    return r;
-}
-
-int drain_write(struct actuator *a, const char *place, bool drained,
-                struct error *err)
-{
-    int e = intents_drain(a->intents, place, drained, err);
-    if (e < 0)
-        return e;
-    act_lock(a);
-    struct place *p = place_find(a, place);
-    drain_set(a, place, drained);
-    if (p && p->drained != drained)
-        p->health.since_ms = clock_ms();
-    if (p)
-        p->drained = drained;
-    a->version++;
-    act_notify(a);
-    act_unlock(a);
-    return 0;
-}
-
-int actuator_drain(struct actuator *a, const char *place, bool drained,
-                   struct error *err)
-{
-    act_lock(a);
-    bool known = place_find(a, place) != NULL || drain_has(a, place);
-    act_unlock(a);
-    if (!known)
-        return error_set(err, ENOENT, "%s: there is no such place", place);
-    hold_lock(&a->saving);
-    int e = drained || !a->flasher ? 0 : flasher_clear(a->flasher, place, err);
-    if (e == 0)
-        e = drain_write(a, place, drained, err);
-    if (e == 0 && drained && a->flasher)
-        flasher_drained(a->flasher, place);
-    return e;
 }
 
 /* --- what is wanted ------------------------------------------------------ */

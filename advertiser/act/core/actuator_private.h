@@ -1,6 +1,6 @@
 /* What the files of the actuator's functions share: actuator.c has what is
- * wanted and known, actuator_calls.c what is called on the caller's thread,
- * actuator_logs.c logs, actuator_flash.c cards that are flashed. */
+ * wanted and known, actuator_places.c places, actuator_calls.c what is called on
+ * the caller's thread, actuator_logs.c logs. */
 #ifndef BIGA_ADVERTISER_ACT_CORE_ACTUATOR_PRIVATE_H
 #define BIGA_ADVERTISER_ACT_CORE_ACTUATOR_PRIVATE_H
 
@@ -36,13 +36,8 @@ int call_find_running(struct actuator *a, const char *namespace,
 bool call_is_other(const struct call_target *t, const char *uid);
 #define CALL_OTHER "pod %s/%s: that of uid %s is not here any more"
 
-/* As actuator_drain(), with `saving` locked, of a place that is known. */
-int drain_write(struct actuator *a, const char *place, bool drained,
-                struct error *err) EXCLUDES(act_state);
-bool drain_has(const struct actuator *a, const char *place) REQUIRES(act_state);
-/* The same in memory only. */
-void drain_set(struct actuator *a, const char *place, bool drained)
-    REQUIRES(act_state);
+/* The place `name`, which need not be there, is drained; in memory only. */
+void actuator_take_drained(void *ctx, const char *name) REQUIRES(act_state);
 
 /* Which cards are out of service since they were to be flashed. */
 int actuator_load_flashes(struct actuator *a, struct error *err)

@@ -1,12 +1,150 @@
+/* Places: which there are, which are drained, and which are flashed. */
 #include <errno.h>
 #include <string.h>
 
 #include "advertiser/act/core/actuator_private.h"
 #include "advertiser/act/core/place.h"
+#include "advertiser/act/core/place_threads.h"
+#include "advertiser/act/core/pod_table.h"
 #include "advertiser/act/core/status_private.h"
 #include "advertiser/act/core/threads.h"
 #include "lib/base/mem.h"
+#include "lib/io/clock.h"
 #include "lib/io/log.h"
+
+/* --- which there are ------------------------------------------------------- */
+
+static LOCKED bool drain_has(const struct actuator *a, const char *name)
+{
+    for (size_t i = 0; i < a->n_drained; i++)
+        if (strcmp(a->drained[i], name) == 0)
+            return true;
+    return false;
+}
+
+static LOCKED void drain_set(struct actuator *a, const char *name, bool drained)
+{
+    if (drained && !drain_has(a, name)) {
+        a->drained = xrealloc(a->drained, a->n_drained + 1, sizeof *a->drained);
+        a->drained[a->n_drained++] = xstrdup(name);
+    }
+    for (size_t i = a->n_drained; !drained && i-- > 0;)
+        if (strcmp(a->drained[i], name) == 0) {
+            free(a->drained[i]);
+            a->drained[i] = a->drained[--a->n_drained];
+        }
+}
+
+void actuator_take_drained(void *ctx, const char *name)
+{
+    drain_set(ctx, name, true);
+}
+
+static bool is_among(const struct act_place *places, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(places[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+int actuator_set_places(struct actuator *a, const struct act_place *places,
+                        size_t n, struct error *err)
+{
+    int e = 0;
+    if (n > ACT_PLACES_MAX)
+        return error_set(err, E2BIG, "%zu places, the limit is %d", n,
+                         ACT_PLACES_MAX);
+    act_lock(a);
+    for (size_t i = 0; i < a->n_places; i++)
+        if (!is_among(places, n, a->places[i]->desc.name))
+            prober_remove_place(a->places[i]);
+    for (size_t i = 0; i < n && e == 0; i++) {
+        struct place *p = prober_set_place(a, &places[i]);
+        if (p)
+            p->drained = drain_has(a, places[i].name);
+        else
+            e = error_set(err, E2BIG, "%s: more than %d places since the start",
+                          places[i].name, PLACES_KEPT);
+    }
+    a->placed = true;
+    a->version++;
+    act_notify(a);
+    /* what cannot be is logged, and tried again there */
+    (void)pod_table_end_gone(a);
+    act_unlock(a);
+    return e;
+}
+
+size_t actuator_places(struct actuator *a,
+                       struct act_place_status ret_places[ACT_PLACES_MAX])
+{
+    size_t n = 0;
+    act_lock(a);
+    for (size_t i = 0; i < a->n_places && n < ACT_PLACES_MAX; i++)
+        if (a->places[i]->present) {
+            struct act_place_status *v = &ret_places[n];
+            status_fill_place(a->places[i], v);
+            n += v->endpoint[0] || v->drained || v->n_pods > 0 ||
+                 strcmp(v->name, ACT_HOST) == 0;
+        }
+    act_unlock(a);
+    return n;
+}
+
+int actuator_find_place(struct actuator *a, const char *name,
+                        struct act_place_status *ret_place)
+{
+    int r = -ENOENT;
+    act_lock(a);
+    for (size_t i = 0; i < a->n_places && r < 0; i++) {
+        struct place *p = a->places[i];
+        if (!p->present || (strcmp(p->desc.name, name) != 0 &&
+                            !(*name && strcmp(p->desc.pci, name) == 0)))
+            continue;
+        status_fill_place(p, ret_place);
+        r = 0;
+    }
+    act_unlock(a);
+    return r;
+}
+
+/* With `saving` locked, of a place that is known. */
+static int drain_write(struct actuator *a, const char *place, bool drained,
+                       struct error *err)
+{
+    int e = intents_drain(a->intents, place, drained, err);
+    if (e < 0)
+        return e;
+    act_lock(a);
+    struct place *p = place_find(a, place);
+    drain_set(a, place, drained);
+    if (p && p->drained != drained)
+        p->health.since_ms = clock_ms();
+    if (p)
+        p->drained = drained;
+    a->version++;
+    act_notify(a);
+    act_unlock(a);
+    return 0;
+}
+
+int actuator_drain(struct actuator *a, const char *place, bool drained,
+                   struct error *err)
+{
+    act_lock(a);
+    bool known = place_find(a, place) != NULL || drain_has(a, place);
+    act_unlock(a);
+    if (!known)
+        return error_set(err, ENOENT, "%s: there is no such place", place);
+    hold_lock(&a->saving);
+    int e = drained || !a->flasher ? 0 : flasher_clear(a->flasher, place, err);
+    if (e == 0)
+        e = drain_write(a, place, drained, err);
+    if (e == 0 && drained && a->flasher)
+        flasher_drained(a->flasher, place);
+    return e;
+}
 
 /* --- on the thread of a card that is flashed ------------------------------ */
 
@@ -33,7 +171,7 @@ static void on_ended(void *ctx, const char *card, bool serves)
                   err.text, NULL);
 }
 
-/* --- beginning ------------------------------------------------------------ */
+/* --- beginning to flash ------------------------------------------------------------ */
 
 /* "tcp://192.168.100.2:7443": what is between; of version 6, without the
  * brackets, which ssh does not take. */
@@ -132,11 +270,6 @@ int actuator_hardware(struct actuator *a, const char *place,
 
 /* --- from start to end ---------------------------------------------------- */
 
-static LOCKED void take_out(void *ctx, const char *card)
-{
-    drain_set(ctx, card, true);
-}
-
 int actuator_load_flashes(struct actuator *a, struct error *err)
 {
     const struct flasher_config config = {
@@ -152,7 +285,7 @@ int actuator_load_flashes(struct actuator *a, struct error *err)
     if (e < 0)
         return e;
     act_lock(a);
-    flasher_each_out(a->flasher, take_out, a);
+    flasher_each_out(a->flasher, actuator_take_drained, a);
     act_unlock(a);
     return 0;
 }
