@@ -7,6 +7,7 @@ mkdir -m 700 "$work/keys" "$work/adv"
 start_extender "$work/state"
 start_printing "$bin/bench_actuate" serve "$cards" "$work/keys"
 card_pids=$pid
+keys=$(realpath "$work/keys")
 functions=(1a 3c 4d 5e 9c bc cc dc) # cards of the host below
 {
     printf '{"cards":['
@@ -15,8 +16,7 @@ functions=(1a 3c 4d 5e 9c bc cc dc) # cards of the host below
         printf '{"match":{"pci":"0000:%s:00.0"},"endpoint":"tcp://127.0.0.1:%s",' \
             "${functions[i++]}" "$p"
         printf '"tls":{"ca":"%s","cert":"%s","key":"%s"}},' \
-            "$PWD/$work/keys/ca.pem" "$PWD/$work/keys/cert.pem" \
-            "$PWD/$work/keys/key.pem"
+            "$keys/ca.pem" "$keys/cert.pem" "$keys/key.pem"
     done
     printf '{"match":{"pci":"0000:9d:00.0"},"exclude":true}]}'
 } >"$work/cards.json"

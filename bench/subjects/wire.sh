@@ -11,9 +11,10 @@ fi
 client=$bin/bench_client peers=()
 client_name="C, for there is no Go here: it shows less of kube-scheduler's own cost"
 export GOTOOLCHAIN=local GOFLAGS=-buildvcs=false
+go_bin=$(realpath "$bin")
 if command -v go >/dev/null && say "Building the Go peers …" &&
-    (cd bench/go && go build -o "$OLDPWD/$bin/go-extender" ./extender &&
-        go build -o "$OLDPWD/$bin/go-client" ./client); then
+    (cd bench/go && go build -o "$go_bin/go-extender" ./extender &&
+        go build -o "$go_bin/go-client" ./client); then
     client=$bin/go-client client_name="Go, as kube-scheduler"
     peers=(go-full go-top16)
 fi
