@@ -1,8 +1,10 @@
 /* roster - the names of all nodes, sorted, and their hash index; immutable,
- * counted. */
+ * counted.  What is derived of it copies what is sorted, and shares the
+ * index. */
 #ifndef BIGA_EXTENDER_ROSTER_ROSTER_H
 #define BIGA_EXTENDER_ROSTER_ROSTER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +26,12 @@ struct roster_run {
 /* The names of these runs, which are in byte order, without repeats. */
 struct roster *roster_derive(const struct roster *r,
                              const struct roster_run *runs, size_t n_runs);
+/* Beside its index, which is its rank, a name has an id that stays the same as
+ * long as rosters have the ids of one another: mostly those that are derived.
+ * Ids are small. */
+bool roster_has_ids_of(const struct roster *r, const struct roster *other);
+uint32_t roster_id(const struct roster *r, size_t index);
+int32_t roster_find_id(const struct roster *r, uint32_t id);
 /* How many names there are that come before this one. */
 size_t roster_rank(const struct roster *r, const char *name);
 
@@ -37,7 +45,7 @@ void roster_find_many(const struct roster *r, const struct jtext *names,
  * kube-scheduler's begins anywhere in it.  What comes next. */
 struct roster_walk {
     const struct roster *roster;
-    uint32_t next;
+    uint32_t rank, next;
 };
 void roster_walk_init(struct roster_walk *w, const struct roster *r);
 /* jscan_strings() that finds the names, too. */

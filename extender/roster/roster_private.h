@@ -10,23 +10,35 @@
 #include "extender/roster/roster.h"
 #include "lib/base/hash.h"
 
-/* A slot carries half of the hash, so that a name is compared when it is all
+/* The hash index.  All rosters that are derived of one another share it while
+ * it has room: names are added to it and never taken out, each with an id that
+ * stays.  A roster does not see those that are newer than itself.
+ *
+ * A slot carries half of the hash, so that a name is compared when it is all
  * but certain to be the one, and is small, so that more of them stay in the
  * cache. */
-struct roster_slot {
-    uint32_t tag;    /* upper half of the name's hash; 0: free */
-    uint32_t offset; /* of its record in `text` */
+struct roster_index {
+    atomic_uint refs;
+    atomic_uint n; /* ids that are given; who adds one is the only one */
+    uint32_t ids_max, text_max;
+    size_t mask; /* slots - 1; at most half of them are in use, mostly less */
+    _Atomic uint64_t *slots; /* upper half of the name's hash, 0: free; offset
+                              * of its entry */
+    char *text;              /* entries by id: the id, the record */
+    uint32_t text_size;
 };
 
-/* A record: the node's index, the size of its name, the name. */
-enum { RECORD_SIZE_AT = 4, RECORD_NAME_AT = 5 };
+/* A record: the size of a name, the name. */
+enum { RECORD_NAME_AT = 1, ENTRY_RECORD_AT = sizeof(uint32_t) };
 
 struct roster {
     atomic_uint refs;
     size_t n;
-    size_t mask; /* slots - 1; at most half of them are in use, mostly less */
-    struct roster_slot *slots;
-    uint32_t *offsets; /* of the records, by index */
+    struct roster_index *index;
+    uint32_t n_ids;    /* that this one knows */
+    int32_t *ranks;    /* by id, ROSTER_NONE: it is gone */
+    uint32_t *ids;     /* by rank */
+    uint32_t *offsets; /* of the records, by rank, and where the last ends */
     char *text;        /* the records in their order */
     uint32_t text_size;
     bool plain; /* no name would be written otherwise in JSON */
@@ -49,38 +61,51 @@ static inline bool same_bytes(const char *a, const char *b, size_t size)
             (hash_load(a + size - 8, 8) ^ hash_load(b + size - 8, 8))) == 0;
 }
 
-static inline bool record_is(const char *record, const char *name, size_t size)
+static inline size_t record_name_size(const char *record)
 {
-    return (unsigned char)record[RECORD_SIZE_AT] == size &&
-           same_bytes(record + RECORD_NAME_AT, name, size);
+    return (unsigned char)record[0];
 }
 
 static inline uint32_t record_size(const char *record)
 {
-    return RECORD_NAME_AT + (unsigned char)record[RECORD_SIZE_AT];
+    return RECORD_NAME_AT + (uint32_t)record_name_size(record);
 }
 
-static inline int32_t record_index(const char *record)
+static inline bool record_is(const char *record, const char *name, size_t size)
 {
-    int32_t index;
-    if (!record)
-        return ROSTER_NONE;
-    memcpy(&index, record, sizeof index);
-    return index;
+    return record_name_size(record) == size &&
+           same_bytes(record + RECORD_NAME_AT, name, size);
 }
 
-/* The name's record, NULL: none. */
-static inline const char *roster_probe(const struct roster *r, uint64_t hash,
-                                       const char *name, size_t size)
+/* The name's entry, NULL: none. */
+static inline const char *index_probe(const struct roster_index *x,
+                                      uint64_t hash, const char *name,
+                                      size_t size)
 {
-    uint32_t tag = hash_tag(hash);
-    for (size_t at = hash & r->mask; r->slots[at].tag;
-         at = (at + 1) & r->mask) {
-        const char *record = r->text + r->slots[at].offset;
-        if (r->slots[at].tag == tag && record_is(record, name, size))
-            return record;
+    uint64_t slot;
+    for (size_t at = hash & x->mask;
+         (slot = atomic_load_explicit(&x->slots[at], memory_order_acquire));
+         at = (at + 1) & x->mask) {
+        const char *entry = x->text + (uint32_t)slot;
+        if (slot >> 32 == hash_tag(hash) &&
+            record_is(entry + ENTRY_RECORD_AT, name, size))
+            return entry;
     }
     return NULL;
+}
+
+static inline uint32_t entry_id(const char *entry)
+{
+    uint32_t id;
+    memcpy(&id, entry, sizeof id);
+    return id;
+}
+
+/* The rank of an entry's name (NULL: none). */
+static inline int32_t roster_rank_of(const struct roster *r, const char *entry)
+{
+    uint32_t id = entry ? entry_id(entry) : UINT32_MAX;
+    return id < r->n_ids ? r->ranks[id] : ROSTER_NONE;
 }
 
 #endif

@@ -7,47 +7,58 @@
 enum { NAME_MAX_BYTES = 253, BATCH = 32 };
 
 /* A name that was sent with escapes: rare, so decoded first. */
-static const char *roster_probe_escaped(const struct roster *r,
-                                        const struct jtext *name)
+static const char *index_probe_escaped(const struct roster_index *x,
+                                       const struct jtext *name)
 {
     char decoded[6 * NAME_MAX_BYTES + 1]; /* "\u0061" is six bytes for one */
     if (name->size >= sizeof decoded)
         return NULL;
     size_t size = jtext_decode(name, decoded);
-    return roster_probe(r, hash_bytes(decoded, size), decoded, size);
+    return index_probe(x, hash_bytes(decoded, size), decoded, size);
 }
 
 void roster_walk_init(struct roster_walk *w, const struct roster *r)
 {
-    *w = (struct roster_walk){r, 0};
+    *w = (struct roster_walk){r, 0, 0};
 }
 
-/* In three passes, so that the misses of one name's slot and text overlap
+static void walk_behind(struct roster_walk *w, int32_t rank)
+{
+    w->rank = (uint32_t)rank + 1;
+    w->next = w->roster->offsets[w->rank];
+}
+
+/* In four passes, so that the misses of one name's slot, text and rank overlap
  * with those of the others.  The walk goes on behind the last that is found. */
 static void find_batch(struct roster_walk *w, const struct jtext *names,
                        size_t n, int32_t *ret_indexes)
 {
     const struct roster *r = w->roster;
+    const struct roster_index *x = r->index;
     uint64_t hashes[BATCH];
-    const char *last = NULL;
+    const char *entries[BATCH];
+    int32_t last = ROSTER_NONE;
     for (size_t i = 0; i < n; i++) {
         hashes[i] = hash_bytes(names[i].data, names[i].size);
-        __builtin_prefetch(&r->slots[hashes[i] & r->mask]);
+        __builtin_prefetch(&x->slots[hashes[i] & x->mask]);
+    }
+    for (size_t i = 0; i < n; i++)
+        __builtin_prefetch(x->text + (uint32_t)atomic_load_explicit(
+                                         &x->slots[hashes[i] & x->mask],
+                                         memory_order_relaxed));
+    for (size_t i = 0; i < n; i++) {
+        entries[i] = names[i].escaped ? index_probe_escaped(x, &names[i])
+                                      : index_probe(x, hashes[i], names[i].data,
+                                                    names[i].size);
+        if (entries[i])
+            __builtin_prefetch(&r->ranks[entry_id(entries[i])]);
     }
     for (size_t i = 0; i < n; i++) {
-        const struct roster_slot *slot = &r->slots[hashes[i] & r->mask];
-        __builtin_prefetch(r->text + slot->offset);
+        ret_indexes[i] = roster_rank_of(r, entries[i]);
+        last = ret_indexes[i] == ROSTER_NONE ? last : ret_indexes[i];
     }
-    for (size_t i = 0; i < n; i++) {
-        const char *record = names[i].escaped
-                                 ? roster_probe_escaped(r, &names[i])
-                                 : roster_probe(r, hashes[i], names[i].data,
-                                                names[i].size);
-        ret_indexes[i] = record_index(record);
-        last = record ? record : last;
-    }
-    if (last)
-        w->next = (uint32_t)(last - r->text) + record_size(last);
+    if (last != ROSTER_NONE)
+        walk_behind(w, last);
 }
 
 /* --- names that are there, and names that are read ------------------------- */
@@ -61,7 +72,7 @@ void roster_find_many(const struct roster *r, const struct jtext *names,
         const char *record = r->text + w.next;
         if (w.next < r->text_size && !names[i].escaped &&
             record_is(record, names[i].data, names[i].size)) {
-            ret_indexes[i++] = record_index(record);
+            ret_indexes[i++] = (int32_t)w.rank++;
             w.next += record_size(record);
             continue;
         }
@@ -109,16 +120,18 @@ static size_t read_expected(struct roster_walk *w, struct jscan *s,
     const char *const last = r->text + r->text_size - WINDOW;
     size_t n = 0;
     while (n < max && record <= last && s->end - p >= WINDOW) {
-        const size_t size = (unsigned char)record[RECORD_SIZE_AT];
+        const size_t size = record_name_size(record);
         if (p[0] != ',' || p[1] != '"' || p[size + 2] != '"' ||
             !same_blocks(record + RECORD_NAME_AT, p + 2, size))
             break;
         ret_names[n] = (struct jtext){p + 2, size, false};
-        ret_indexes[n++] = record_index(record);
+        ret_indexes[n] = (int32_t)(w->rank + n);
+        n++;
         record += RECORD_NAME_AT + size;
         p += size + 3;
     }
     s->p = p;
+    w->rank += (uint32_t)n;
     w->next = (uint32_t)(record - r->text);
     return n;
 }
