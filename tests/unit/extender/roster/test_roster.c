@@ -146,3 +146,128 @@ Test(roster, reads_no_name_without_its_end)
     }
     roster_unref(r);
 }
+
+/* --- rosters that are derived ----------------------------------------------- */
+
+/* Which of the names a roster has, and their ids. */
+struct having {
+    struct roster *r;
+    bool has[NODES];
+};
+
+static void expect_name(void *ctx, size_t index, const char *name, size_t size)
+{
+    const struct roster *r = ctx;
+    uint32_t id = roster_id(r, index);
+    cr_assert_eq(roster_find(r, name, size), (int32_t)index);
+    cr_assert_eq(roster_find_id(r, id), (int32_t)index);
+}
+
+/* As one that is made of these names at once. */
+static void expect_having(const struct having *h)
+{
+    const char *list[NODES];
+    size_t n = 0;
+    cleanup_str struct str text = STR_INIT(TEXT_MAX);
+    str_add(&text, "[");
+    for (size_t i = 0; i < NODES; i++) {
+        add(&text, names[i]);
+        if (h->has[i])
+            list[n++] = names[i];
+    }
+    struct roster *fresh = roster_create(list, n);
+    for (size_t i = 0; i < NODES; i++)
+        cr_assert_eq(roster_find(h->r, names[i], strlen(names[i])),
+                     roster_find(fresh, names[i], strlen(names[i])));
+    roster_each(h->r, expect_name, h->r);
+    check_read(h->r, &text, 100);
+    roster_unref(fresh);
+}
+
+/* About one name in `part` comes or goes. */
+static struct having change(const struct having *before, int part,
+                            unsigned *seed)
+{
+    struct having after = *before;
+    struct roster_run runs[NODES];
+    size_t n = 0, old = 0;
+    for (size_t i = 0; i < NODES; i++) {
+        bool had = before->has[i];
+        after.has[i] = had != (rand_r(seed) % part == 0);
+        if (after.has[i] && had)
+            runs[n++] = (struct roster_run){.from = old, .n = 1};
+        else if (after.has[i])
+            runs[n++] = (struct roster_run){.name = names[i], .n = 1};
+        old += had;
+    }
+    after.r = roster_derive(before->r, runs, n);
+    return after;
+}
+
+static void expect_same_ids(const struct having *a, const struct having *b)
+{
+    for (size_t i = 0; i < NODES; i++)
+        if (a->has[i] && b->has[i] && roster_has_ids_of(a->r, b->r)) {
+            int32_t one = roster_find(a->r, names[i], strlen(names[i]));
+            int32_t two = roster_find(b->r, names[i], strlen(names[i]));
+            cr_assert_eq(roster_id(a->r, (size_t)one),
+                         roster_id(b->r, (size_t)two));
+        }
+}
+
+/* Whatever is derived of a roster, it stays as it was, and both of what two
+ * threads derive are right. */
+Test(roster, follows_names_that_come_and_go)
+{
+    unsigned seed = 3;
+    size_t shared = 0, rounds = 300;
+    roster_unref(roster_of("node-%d"));
+    struct having now = {.r = roster_create(NULL, 0)};
+    for (size_t i = 0; i < rounds; i++) {
+        int part = 1 << rand_r(&seed) % 12;
+        struct having next = change(&now, part, &seed);
+        struct having other = change(&now, part, &seed);
+        expect_having(&now);
+        expect_having(&next);
+        expect_having(&other);
+        expect_same_ids(&now, &next);
+        expect_same_ids(&next, &other);
+        shared += roster_has_ids_of(now.r, next.r);
+        roster_unref(now.r);
+        roster_unref(other.r);
+        now = next;
+    }
+    cr_expect(shared > rounds / 2 && shared < rounds, "%zu", shared);
+    roster_unref(now.r);
+}
+
+/* As many as are there are copied into a new one each time, so that is not to
+ * happen often. */
+Test(roster, makes_a_new_index_when_that_is_full_or_mostly_of_names_gone)
+{
+    enum { MANY = 5000 };
+    struct roster *r = roster_create(NULL, 0), *next;
+    size_t made = 0;
+    for (size_t i = 0; i < MANY; i++) {
+        cleanup_free char *name = xasprintf("node-%05zu", i);
+        const struct roster_run runs[] = {{.n = i}, {.name = name, .n = 1}};
+        next = roster_derive(r, runs, 2);
+        made += !roster_has_ids_of(r, next);
+        cr_assert_eq(roster_find(next, name, strlen(name)), (int32_t)i);
+        roster_unref(r);
+        r = next;
+    }
+    cr_expect(made > 5 && made < 20, "%zu", made);
+    next = roster_derive(r, &(struct roster_run){.from = 7, .n = MANY / 2}, 1);
+    cr_expect(roster_has_ids_of(r, next));
+    cr_expect_eq(roster_find(next, "node-00003", 10), ROSTER_NONE);
+    cr_expect_eq(roster_find(next, "node-00008", 10), 1);
+    roster_unref(next);
+    next = roster_derive(r, &(struct roster_run){.from = 7, .n = 1}, 1);
+    cr_expect_not(roster_has_ids_of(r, next));
+    cr_expect_eq(roster_id(next, 0), 0);
+    cr_expect_eq(roster_find(next, "node-00008", 10), ROSTER_NONE);
+    cr_expect_eq(roster_find(next, "node-00007", 10), 0);
+    roster_unref(next);
+    roster_unref(r);
+}
