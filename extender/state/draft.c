@@ -3,6 +3,7 @@
  * A page that only the draft refers to is changed in place, any other is
  * copied first.  Nodes that are new wait aside and nodes that are gone leave
  * a hole, until the draft is settled (draft_settle.c). */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 
 struct draft *draft_create(struct snapshot *base)
 {
+    assert(!base->whole); /* whose pages own their nodes */
     struct draft *d = xcalloc(1, sizeof *d);
     d->next = snapshot_copy(base);
     d->base_news = base->news;
@@ -114,7 +116,7 @@ static void draft_set_slot(struct draft *d, int32_t slot, struct node *node)
         d->n_holes++;
     else if (!page->nodes[at] && node)
         d->n_holes--;
-    node_unref(page->nodes[at]);
+    by_id_set(&d->next->nodes, roster_id(d->next->roster, i), node);
     page->nodes[at] = node;
     page->state[at] = node ? node_state_id(node, d->next->states)
                            : STATE_UNUSABLE;

@@ -1,6 +1,7 @@
 /* Settling a draft: roster and pages are made anew, once, however many nodes
  * came and went.  What was there is copied in runs, and pages before the first
- * change are shared: only those that come are looked at. */
+ * change are shared: only those that come are looked at.  The references to
+ * nodes stay where they are. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ static void order_keep(struct order *o, const struct draft *d, size_t from,
                        size_t to)
 {
     while (from < to) {
-        size_t n = 0;
+        size_t n = d->n_holes ? 0 : to - from;
         while (from + n < to && slot_node(d, (int32_t)(from + n)))
             n++;
         if (n > 0) {
@@ -101,7 +102,7 @@ static void pages_add(struct pages *p, struct draft *d, struct node *node)
     struct node_page *page = pages_last(p);
     size_t at = p->n % SNAPSHOT_PAGE;
     struct host_room room = room_table_get(d->next->unplaced, node->name);
-    page->nodes[at] = node_ref(node);
+    page->nodes[at] = node;
     page->state[at] = node_state_id(node, d->next->states);
     page->leaf[at] = draft_leaf(d, node);
     room_page_set(&p->rooms[p->n / SNAPSHOT_PAGE], at, &room, node);
@@ -109,9 +110,32 @@ static void pages_add(struct pages *p, struct draft *d, struct node *node)
     p->n++;
 }
 
+/* Take references: to nodes that come; to all where ids begin anew. */
+static void hold_nodes(struct draft *d, const struct pages *p,
+                       const struct roster *roster)
+{
+    struct by_id *held = &d->next->nodes, all = {.kind = &node_kind};
+    size_t pos = 0;
+    struct node *node;
+    if (roster_has_ids_of(roster, d->next->roster)) {
+        while ((node = strmap_next(&d->added, &pos))) {
+            int32_t at = roster_find(roster, node->name, strlen(node->name));
+            by_id_set(held, roster_id(roster, (size_t)at), node_ref(node));
+        }
+        return;
+    }
+    for (size_t i = 0; i < p->n; i++) {
+        node = p->nodes[i / SNAPSHOT_PAGE]->nodes[i % SNAPSHOT_PAGE];
+        by_id_set(&all, roster_id(roster, i), node_ref(node));
+    }
+    by_id_fini(held);
+    *held = all;
+}
+
 /* Takes over what was made. */
 static void draft_swap(struct draft *d, struct pages *p, struct roster *roster)
 {
+    hold_nodes(d, p, roster);
     snapshot_drop_pages(d->next);
     strmap_fini_with(&d->added, draft_drop_node);
     roster_unref(d->next->roster);

@@ -9,8 +9,6 @@
 #include "lib/base/mem.h"
 #include "lib/base/refs.h"
 
-enum { PAGE_FETCH = 8 }; /* nodes ahead */
-
 const char *node_status_name(enum node_status status)
 {
     static const char *const texts[NODE_STATUSES] = {
@@ -110,6 +108,18 @@ void node_unref(struct node *n)
     free(n->name);
     free(n);
 }
+
+static void kind_ref(void *node)
+{
+    (void)node_ref(node);
+}
+
+static void kind_unref(void *node)
+{
+    node_unref(node);
+}
+
+const struct by_id_kind node_kind = {kind_ref, kind_unref};
 
 void node_set_allocations(struct node *n, struct allocation **list,
                           size_t n_list)
@@ -249,25 +259,12 @@ struct node_page *page_create(void)
 
 DEFINE_REF(page_ref, struct node_page)
 
-/* Nodes lie anywhere, so what is next is fetched meanwhile. */
-static void page_fetch(struct node *const *nodes, size_t i, size_t n)
-{
-    if (i + PAGE_FETCH < n && nodes[i + PAGE_FETCH])
-        __builtin_prefetch(&nodes[i + PAGE_FETCH]->refs, 1);
-}
-
 void page_take(struct node_page *page, size_t at, const struct node_page *from,
                size_t from_at, size_t n)
 {
-    struct node **nodes = page->nodes + at;
     memcpy(page->state + at, from->state + from_at, n * sizeof *page->state);
     memcpy(page->leaf + at, from->leaf + from_at, n * sizeof *page->leaf);
-    memcpy(nodes, from->nodes + from_at, n * sizeof(*nodes));
-    for (size_t i = 0; i < n; i++) {
-        page_fetch(nodes, i, n);
-        if (nodes[i])
-            (void)node_ref(nodes[i]);
-    }
+    memcpy(page->nodes + at, from->nodes + from_at, n * sizeof(*page->nodes));
 }
 
 struct node_page *page_copy(const struct node_page *page)
@@ -281,10 +278,8 @@ void page_unref(struct node_page *page)
 {
     if (!page || !refs_drop(&page->refs))
         return;
-    for (size_t i = 0; i < SNAPSHOT_PAGE; i++) {
-        page_fetch(page->nodes, i, SNAPSHOT_PAGE);
+    for (size_t i = 0; i < SNAPSHOT_PAGE && page->owns; i++)
         node_unref(page->nodes[i]);
-    }
     free(page);
 }
 
@@ -295,6 +290,7 @@ struct snapshot *snapshot_create_empty(void)
     struct snapshot *s = xcalloc(1, sizeof *s);
     atomic_init(&s->refs, 1);
     s->rooms = xcalloc(1, sizeof(*s->rooms));
+    s->nodes.kind = &node_kind;
     s->roster = roster_create(NULL, 0);
     s->states = state_intern_create();
     s->allocations = alloc_index_create();
@@ -318,6 +314,7 @@ struct snapshot *snapshot_copy(const struct snapshot *s)
         copy->pages[i] = page_ref(s->pages[i]);
         copy->rooms[i] = s->rooms[i] ? room_page_ref(s->rooms[i]) : NULL;
     }
+    copy->nodes = by_id_ref(&s->nodes);
     copy->unplaced = s->unplaced ? room_table_ref(s->unplaced) : NULL;
     copy->claims = s->claims ? claim_table_ref(s->claims) : NULL;
     copy->roster = roster_ref(s->roster);
@@ -345,6 +342,7 @@ void snapshot_unref(struct snapshot *s)
     if (!s || !refs_drop(&s->refs))
         return;
     snapshot_drop_pages(s);
+    by_id_fini(&s->nodes);
     room_table_unref(s->unplaced);
     claim_table_unref(s->claims);
     roster_unref(s->roster);

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "extender/roster/by_id.h"
 #include "extender/state/allocation.h"
 #include "extender/state/card_bars.h"
 #include "extender/state/claim_use.h"
@@ -82,8 +83,11 @@ static inline const struct node *node_whole(const struct node *n)
     return n->whole ? n->whole : n;
 }
 
+/* Its nodes are those that the snapshot has by their ids, so that many can move
+ * without being touched. */
 struct node_page {
     atomic_uint refs;
+    bool owns;                     /* it has references to its nodes itself */
     uint32_t state[SNAPSHOT_PAGE]; /* state ids; STATE_UNUSABLE when not
                                     * ready */
     int32_t leaf[SNAPSHOT_PAGE];   /* domain of tier 0 of the snapshot's
@@ -104,6 +108,7 @@ struct snapshot {
     size_t n_nodes;
     size_t n_pages;
     struct node_page **pages;
+    struct by_id nodes;          /* references to them, by the roster's ids */
     struct room_page **rooms;    /* NULL items: of none of these nodes known */
     struct room_table *unplaced; /* NULL: none */
     struct claim_table *claims;  /* of nodes that are not here; NULL: none */

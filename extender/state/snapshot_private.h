@@ -61,9 +61,11 @@ void node_recount(struct node *n, const struct policy *policy);
 /* The state id that a page shows for the node. */
 uint32_t node_state_id(const struct node *n, struct state_intern *states);
 
+extern const struct by_id_kind node_kind;
 struct node_page *page_create(void);
 struct node_page *page_copy(const struct node_page *page);
-/* Copy `n` items from one page into another that is the caller's alone. */
+/* Copy `n` items from one page into another that is the caller's alone, and
+ * does not own its nodes. */
 void page_take(struct node_page *page, size_t at, const struct node_page *from,
                size_t from_at, size_t n);
 struct node_page *page_ref(struct node_page *page);

@@ -148,8 +148,8 @@ static struct node_page *scoped_page(const struct node_page *page,
         seen->nodes[i] = cursor_seen(c, n);
         if (!seen->nodes[i])
             seen->nodes[i] = scoped_node(n, scope);
-        node_unref(n);
     }
+    seen->owns = true;
     return seen;
 }
 
@@ -177,6 +177,7 @@ struct snapshot *snapshot_scoped(struct snapshot *s, struct scope *scope,
 {
     struct snapshot *seen = snapshot_copy(s);
     struct cursor c = {.last = last};
+    by_id_fini(&seen->nodes);
     for (size_t i = 0; i < s->n_pages; i++) {
         page_unref(seen->pages[i]);
         seen->pages[i] = cursor_page(&c, s, i);
