@@ -141,44 +141,22 @@ static void on_after(void *ctx, const struct allocation *before,
 /* What it is has not changed, but perhaps what it has. */
 static bool is_same(const struct node *was, const struct node *is)
 {
-    return was == is || (was->topo == is->topo && was->status == is->status);
+    return was->topo == is->topo && was->status == is->status;
 }
 
-/* Both in the order of names. */
-static void compare_nodes(struct record *r)
+static void on_node(void *ctx, int32_t before, int32_t after)
 {
-    const struct snapshot *a = r->before, *b = r->after;
-    for (size_t i = 0, k = 0; i < a->n_nodes || k < b->n_nodes;) {
-        const struct node *was = i < a->n_nodes ? snapshot_node(a, i) : NULL;
-        const struct node *is = k < b->n_nodes ? snapshot_node(b, k) : NULL;
-        int order = was == is ? 0
-                    : !was    ? 1
-                    : !is     ? -1
-                              : strcmp(was->name, is->name);
-        if (order < 0)
-            record_node_gone(r, was->name);
-        else if (order > 0 || !is_same(was, is))
-            record_node(r, is);
-        i += order <= 0;
-        k += order >= 0;
-    }
-}
-
-/* Of most changes all pages but one are the same. */
-static void record_nodes(struct record *r)
-{
-    const struct snapshot *a = r->before, *b = r->after;
-    if (a->roster != b->roster) {
-        compare_nodes(r);
-        return;
-    }
-    for (size_t page = 0; page < b->n_pages; page++)
-        for (size_t i = page * SNAPSHOT_PAGE;
-             a->pages[page] != b->pages[page] && i < b->n_nodes &&
-             i < (page + 1) * SNAPSHOT_PAGE;
-             i++)
-            if (!is_same(snapshot_node(a, i), snapshot_node(b, i)))
-                record_node(r, snapshot_node(b, i));
+    struct record *r = ctx;
+    const struct node *was = before == NODE_NONE
+                                 ? NULL
+                                 : snapshot_node(r->before, (size_t)before);
+    const struct node *is = after == NODE_NONE
+                                ? NULL
+                                : snapshot_node(r->after, (size_t)after);
+    if (!is)
+        record_node_gone(r, was->name);
+    else if (!was || !is_same(was, is))
+        record_node(r, is);
 }
 
 int history_record_change(struct history_book *b, const struct snapshot *before,
@@ -187,7 +165,7 @@ int history_record_change(struct history_book *b, const struct snapshot *before,
 {
     struct record r = {
         .book = b, .before = before, .after = after, .ms = ms, .err = err};
-    record_nodes(&r);
+    snapshot_diff_nodes(before, after, on_node, &r);
     alloc_index_diff(before->allocations, after->allocations, on_before, &r);
     record_jobs_held(&r);
     alloc_index_diff(before->allocations, after->allocations, on_after, &r);

@@ -357,9 +357,14 @@ void snapshot_unref(struct snapshot *s)
     free(s);
 }
 
-void snapshot_diff_nodes(const struct snapshot *before,
-                         const struct snapshot *after, node_change_f *visit,
-                         void *ctx)
+/* --- what is different ---------------------------------------------------- */
+
+enum { DIFF_PART = 16 }; /* more than each so many: a walk sorts them */
+
+/* A walk over both. */
+static void diff_all(const struct snapshot *before,
+                     const struct snapshot *after, node_change_f *visit,
+                     void *ctx)
 {
     size_t i = 0, k = 0;
     while (i < before->n_nodes || k < after->n_nodes) {
@@ -377,6 +382,56 @@ void snapshot_diff_nodes(const struct snapshot *before,
         i += order <= 0;
         k += order >= 0;
     }
+}
+
+struct change {
+    const char *name;
+    int32_t before, after;
+};
+
+struct changes {
+    const struct snapshot *before, *after;
+    struct change *list;
+    size_t n, cap;
+};
+
+static void changes_add(void *ctx, uint32_t id, void *before, void *after)
+{
+    struct changes *c = ctx;
+    const struct node *n = before ? before : after;
+    c->list = xgrow(c->list, c->n, &c->cap, sizeof *c->list);
+    c->list[c->n++] = (struct change){
+        .name = n->name,
+        .before = before ? roster_find_id(c->before->roster, id) : NODE_NONE,
+        .after = after ? roster_find_id(c->after->roster, id) : NODE_NONE};
+}
+
+static int compare_changes(const void *a, const void *b)
+{
+    return strcmp(((const struct change *)a)->name,
+                  ((const struct change *)b)->name);
+}
+
+void snapshot_diff_nodes(const struct snapshot *before,
+                         const struct snapshot *after, node_change_f *visit,
+                         void *ctx)
+{
+    struct changes c = {.before = before, .after = after};
+    if (before->whole || after->whole ||
+        !roster_has_ids_of(before->roster, after->roster)) {
+        diff_all(before, after, visit, ctx);
+        return;
+    }
+    by_id_diff(&before->nodes, &after->nodes, changes_add, &c);
+    if (c.n > after->n_nodes / DIFF_PART) {
+        diff_all(before, after, visit, ctx);
+        c.n = 0;
+    }
+    if (c.n > 1)
+        qsort(c.list, c.n, sizeof *c.list, compare_changes);
+    for (size_t i = 0; i < c.n; i++)
+        visit(ctx, c.list[i].before, c.list[i].after);
+    free(c.list);
 }
 
 void snapshot_quota_use(const struct snapshot *s, const char *namespace,

@@ -186,9 +186,9 @@ int32_t snapshot_find(const struct snapshot *s, const char *name, size_t size);
 void snapshot_find_many(const struct snapshot *s, const struct jtext *names,
                         size_t n, int32_t *ret_indexes);
 
-/* What nodes are different between two: each with its index in the one before,
- * and in the one after; NODE_NONE: it is not there.  A walk over both, but of
- * nodes that are the same hardly more than a pointer is looked at. */
+/* What nodes are different between two, in the order of names: each with its
+ * index in the one before, and in the one after; NODE_NONE: it is not there.
+ * Where one was derived of the other, what is the same is hardly looked at. */
 typedef void node_change_f(void *ctx, int32_t before, int32_t after);
 void snapshot_diff_nodes(const struct snapshot *before,
                          const struct snapshot *after, node_change_f *visit,

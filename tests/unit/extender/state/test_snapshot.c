@@ -218,11 +218,52 @@ static void expect_those(const struct snapshot *s, const unsigned cards[COMERS])
     }
 }
 
+struct diff {
+    const struct snapshot *before, *after;
+    const char *last; /* name */
+    size_t n;
+};
+
+static const struct node *node_at(const struct snapshot *s, int32_t index)
+{
+    return index == NODE_NONE ? NULL : snapshot_node(s, (size_t)index);
+}
+
+static void expect_change(void *ctx, int32_t before, int32_t after)
+{
+    struct diff *d = ctx;
+    const struct node *old = node_at(d->before, before);
+    const struct node *new = node_at(d->after, after);
+    cr_assert(old != new && (old || new));
+    const char *name = old ? old->name : new->name;
+    cr_assert(!d->last || strcmp(d->last, name) < 0);
+    cr_assert_eq(old, find(d->before, name));
+    cr_assert_eq(new, find(d->after, name));
+    d->last = name;
+    d->n++;
+}
+
+/* Each of those that are different is visited, once, in the order of names. */
+static void expect_diff(const struct snapshot *before,
+                        const struct snapshot *after)
+{
+    struct diff d = {.before = before, .after = after};
+    size_t n = 0;
+    snapshot_diff_nodes(before, after, expect_change, &d);
+    for (size_t i = 0; i < before->n_nodes; i++)
+        n += snapshot_node(before, i) !=
+             find(after, snapshot_node(before, i)->name);
+    for (size_t i = 0; i < after->n_nodes; i++)
+        n += !find(before, snapshot_node(after, i)->name);
+    cr_assert_eq(d.n, n);
+}
+
 Test(snapshot, follows_nodes_that_come_and_go)
 {
     unsigned now[COMERS] = {0}, before[COMERS];
     uint64_t seed = 11;
     struct snapshot *s = snapshot_create_empty();
+    struct snapshot *earlier = snapshot_ref(s); /* by up to ten */
     for (int i = 0; i < COMINGS; i++) {
         struct draft *d = draft_create(s);
         memcpy(before, now, sizeof before);
@@ -234,9 +275,17 @@ Test(snapshot, follows_nodes_that_come_and_go)
         struct snapshot *next = draft_commit(d);
         expect_those(next, now);
         expect_those(s, before);
+        expect_diff(s, next);
+        expect_diff(earlier, next);
+        expect_diff(next, earlier);
+        if (i % 10 == 0) {
+            snapshot_unref(earlier);
+            earlier = snapshot_ref(next);
+        }
         snapshot_unref(s);
         s = next;
     }
+    snapshot_unref(earlier);
     snapshot_unref(s);
 }
 
