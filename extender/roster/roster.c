@@ -44,9 +44,7 @@ static struct roster_index *index_create(size_t n, size_t bytes)
     return x;
 }
 
-static DEFINE_REF(index_ref, struct roster_index)
-
-    static void index_unref(struct roster_index *x)
+static void index_unref(struct roster_index *x)
 {
     if (!x || !refs_drop(&x->refs))
         return;
@@ -55,7 +53,6 @@ static DEFINE_REF(index_ref, struct roster_index)
     free(x);
 }
 
-/* Whoever finds the slot finds the entry written. */
 static void index_add(struct roster_index *x, uint32_t id, uint64_t hash,
                       const char *record)
 {
@@ -67,7 +64,7 @@ static void index_add(struct roster_index *x, uint32_t id, uint64_t hash,
         at = (at + 1) & x->mask;
     atomic_store_explicit(&x->slots[at],
                           (uint64_t)hash_tag(hash) << 32 | x->text_size,
-                          memory_order_release);
+                          memory_order_relaxed);
     x->text_size += ENTRY_RECORD_AT + record_size(record);
 }
 
@@ -151,6 +148,7 @@ static void roster_index(struct roster *r)
         }
     }
     r->n_ids = (uint32_t)r->n;
+    r->known = r->index->text_size;
     atomic_init(&r->index->n, r->n_ids);
 }
 
@@ -165,10 +163,9 @@ static void comers_add(struct comers *c, struct roster *next,
 {
     size_t size;
     const char *name = roster_name(next, rank, &size);
-    const char *entry = index_probe(r->index, hash_bytes(name, size), name,
-                                    size);
-    if (entry && entry_id(entry) < r->n_ids) {
-        next->ids[rank] = entry_id(entry);
+    int32_t id = roster_probe(r, hash_bytes(name, size), name, size);
+    if (id != ROSTER_NONE) {
+        next->ids[rank] = (uint32_t)id;
         return;
     }
     c->ranks[c->n++] = rank;
@@ -190,13 +187,16 @@ static bool roster_share(struct roster *next, const struct roster *r,
     if (c->n > 0 && c->bytes > x->text_max - x->text_size)
         return false;
     next->n_ids = r->n_ids;
+    next->known = r->known;
     for (size_t i = 0; i < c->n; i++) {
         size_t rank = c->ranks[i];
         next->ids[rank] = next->n_ids++;
         index_add(x, next->ids[rank], roster_hash(next, rank),
                   roster_record(next, rank));
+        next->known = x->text_size;
     }
-    next->index = index_ref(x);
+    next->index = x;
+    atomic_fetch_add_explicit(&x->refs, 1, memory_order_relaxed);
     return true;
 }
 
@@ -218,7 +218,6 @@ struct roster *roster_create(const char *const *names, size_t n)
     for (size_t i = 0; i < n; i++)
         roster_add(r, names[i]);
     roster_index(r);
-    roster_rank_ids(r);
     return r;
 }
 
@@ -241,9 +240,10 @@ struct roster *roster_derive(const struct roster *r,
         roster_add(next, runs[i].name);
         comers_add(&comers, next, r, next->n - 1);
     }
-    if (!roster_share(next, r, &comers))
+    if (roster_share(next, r, &comers))
+        roster_rank_ids(next);
+    else
         roster_index(next);
-    roster_rank_ids(next);
     free(comers.ranks);
     return next;
 }
@@ -255,7 +255,7 @@ uint32_t roster_id(const struct roster *r, size_t rank)
 
 int32_t roster_find_id(const struct roster *r, uint32_t id)
 {
-    return id < r->n_ids ? r->ranks[id] : ROSTER_NONE;
+    return id < r->n_ids ? roster_rank_of(r, (int32_t)id) : ROSTER_NONE;
 }
 
 bool roster_has_ids_of(const struct roster *r, const struct roster *other)
@@ -294,8 +294,8 @@ void roster_unref(struct roster *r)
 
 int32_t roster_find(const struct roster *r, const char *name, size_t size)
 {
-    return roster_rank_of(
-        r, index_probe(r->index, hash_bytes(name, size), name, size));
+    return roster_rank_of(r,
+                          roster_probe(r, hash_bytes(name, size), name, size));
 }
 
 void roster_each(const struct roster *r, roster_name_f *visit, void *ctx)

@@ -12,7 +12,7 @@
 
 /* The hash index.  All rosters that are derived of one another share it while
  * it has room: names are added to it and never taken out, each with an id that
- * stays.  A roster does not see those that are newer than itself.
+ * stays.
  *
  * A slot carries half of the hash, so that a name is compared when it is all
  * but certain to be the one, and is small, so that more of them stay in the
@@ -36,7 +36,8 @@ struct roster {
     size_t n;
     struct roster_index *index;
     uint32_t n_ids;    /* that this one knows */
-    int32_t *ranks;    /* by id, ROSTER_NONE: it is gone */
+    uint32_t known;    /* bytes of the index' entries that are theirs */
+    int32_t *ranks;    /* by id, ROSTER_NONE: it is gone; NULL: ids are ranks */
     uint32_t *ids;     /* by rank */
     uint32_t *offsets; /* of the records, by rank, and where the last ends */
     char *text;        /* the records in their order */
@@ -77,35 +78,30 @@ static inline bool record_is(const char *record, const char *name, size_t size)
            same_bytes(record + RECORD_NAME_AT, name, size);
 }
 
-/* The name's entry, NULL: none. */
-static inline const char *index_probe(const struct roster_index *x,
-                                      uint64_t hash, const char *name,
-                                      size_t size)
+/* The name's id, ROSTER_NONE: there was none when this roster was made.  What
+ * others may add to the index meanwhile is not looked at. */
+static inline int32_t roster_probe(const struct roster *r, uint64_t hash,
+                                   const char *name, size_t size)
 {
+    const struct roster_index *x = r->index;
     uint64_t slot;
+    int32_t id;
     for (size_t at = hash & x->mask;
-         (slot = atomic_load_explicit(&x->slots[at], memory_order_acquire));
+         (slot = atomic_load_explicit(&x->slots[at], memory_order_relaxed));
          at = (at + 1) & x->mask) {
         const char *entry = x->text + (uint32_t)slot;
-        if (slot >> 32 == hash_tag(hash) &&
-            record_is(entry + ENTRY_RECORD_AT, name, size))
-            return entry;
+        if (slot >> 32 != hash_tag(hash) || (uint32_t)slot >= r->known ||
+            !record_is(entry + ENTRY_RECORD_AT, name, size))
+            continue;
+        memcpy(&id, entry, sizeof id);
+        return id;
     }
-    return NULL;
+    return ROSTER_NONE;
 }
 
-static inline uint32_t entry_id(const char *entry)
+static inline int32_t roster_rank_of(const struct roster *r, int32_t id)
 {
-    uint32_t id;
-    memcpy(&id, entry, sizeof id);
-    return id;
-}
-
-/* The rank of an entry's name (NULL: none). */
-static inline int32_t roster_rank_of(const struct roster *r, const char *entry)
-{
-    uint32_t id = entry ? entry_id(entry) : UINT32_MAX;
-    return id < r->n_ids ? r->ranks[id] : ROSTER_NONE;
+    return id == ROSTER_NONE || !r->ranks ? id : r->ranks[id];
 }
 
 #endif

@@ -7,14 +7,14 @@
 enum { NAME_MAX_BYTES = 253, BATCH = 32 };
 
 /* A name that was sent with escapes: rare, so decoded first. */
-static const char *index_probe_escaped(const struct roster_index *x,
-                                       const struct jtext *name)
+static int32_t roster_probe_escaped(const struct roster *r,
+                                    const struct jtext *name)
 {
     char decoded[6 * NAME_MAX_BYTES + 1]; /* "\u0061" is six bytes for one */
     if (name->size >= sizeof decoded)
-        return NULL;
+        return ROSTER_NONE;
     size_t size = jtext_decode(name, decoded);
-    return index_probe(x, hash_bytes(decoded, size), decoded, size);
+    return roster_probe(r, hash_bytes(decoded, size), decoded, size);
 }
 
 void roster_walk_init(struct roster_walk *w, const struct roster *r)
@@ -22,22 +22,25 @@ void roster_walk_init(struct roster_walk *w, const struct roster *r)
     *w = (struct roster_walk){r, 0, 0};
 }
 
-static void walk_behind(struct roster_walk *w, int32_t rank)
+/* Behind the last name that was found. */
+static void walk_behind(struct roster_walk *w, const int32_t *indexes, size_t n)
 {
-    w->rank = (uint32_t)rank + 1;
+    while (n > 0 && indexes[n - 1] == ROSTER_NONE)
+        n--;
+    if (n == 0)
+        return;
+    w->rank = (uint32_t)indexes[n - 1] + 1;
     w->next = w->roster->offsets[w->rank];
 }
 
-/* In four passes, so that the misses of one name's slot, text and rank overlap
- * with those of the others.  The walk goes on behind the last that is found. */
+/* In several passes, so that the misses of one name's slot, text and rank
+ * overlap with those of the others. */
 static void find_batch(struct roster_walk *w, const struct jtext *names,
                        size_t n, int32_t *ret_indexes)
 {
     const struct roster *r = w->roster;
     const struct roster_index *x = r->index;
     uint64_t hashes[BATCH];
-    const char *entries[BATCH];
-    int32_t last = ROSTER_NONE;
     for (size_t i = 0; i < n; i++) {
         hashes[i] = hash_bytes(names[i].data, names[i].size);
         __builtin_prefetch(&x->slots[hashes[i] & x->mask]);
@@ -47,18 +50,16 @@ static void find_batch(struct roster_walk *w, const struct jtext *names,
                                          &x->slots[hashes[i] & x->mask],
                                          memory_order_relaxed));
     for (size_t i = 0; i < n; i++) {
-        entries[i] = names[i].escaped ? index_probe_escaped(x, &names[i])
-                                      : index_probe(x, hashes[i], names[i].data,
-                                                    names[i].size);
-        if (entries[i])
-            __builtin_prefetch(&r->ranks[entry_id(entries[i])]);
+        ret_indexes[i] = names[i].escaped
+                             ? roster_probe_escaped(r, &names[i])
+                             : roster_probe(r, hashes[i], names[i].data,
+                                            names[i].size);
+        if (r->ranks && ret_indexes[i] != ROSTER_NONE)
+            __builtin_prefetch(&r->ranks[ret_indexes[i]]);
     }
-    for (size_t i = 0; i < n; i++) {
-        ret_indexes[i] = roster_rank_of(r, entries[i]);
-        last = ret_indexes[i] == ROSTER_NONE ? last : ret_indexes[i];
-    }
-    if (last != ROSTER_NONE)
-        walk_behind(w, last);
+    for (size_t i = 0; r->ranks && i < n; i++)
+        ret_indexes[i] = roster_rank_of(r, ret_indexes[i]);
+    walk_behind(w, ret_indexes, n);
 }
 
 /* --- names that are there, and names that are read ------------------------- */
