@@ -222,6 +222,24 @@ bool text_has(const char *text, size_t size, const char *part, size_t n)
     return false;
 }
 
+static uint64_t bit_of(uint32_t chars)
+{
+    return UINT64_C(1) << (chars * UINT32_C(0x9e3779b1) >> 26);
+}
+
+void text_sketch_add(struct text_sketch *s, const char *text)
+{
+    uint32_t last = 0; /* up to three, the newest lowest */
+    for (const char *p = text; *p; p++) {
+        last = (last << 8 | (unsigned char)lower(*p)) & 0xffffff;
+        s->chars |= bit_of(last & 0xff);
+        if (p > text)
+            s->pairs |= bit_of(last & 0xffff);
+        if (p > text + 1)
+            s->triples |= bit_of(last);
+    }
+}
+
 void shell_add_word(struct str *out, const char *word)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

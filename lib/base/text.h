@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/base/str.h"
 
@@ -45,6 +46,23 @@ int text_order(const char *a, const char *b);
  * letters?  Of ASCII alone, as are those that are made lower. */
 void text_lower(char *text); /* in place */
 bool text_has(const char *text, size_t size, const char *part, size_t n);
+
+/* Of which characters, and which two and three behind each other, some texts are
+ * made, in few bits: what is not a part of any of them is mostly told without a
+ * look at the texts.  Letters are the same in either case, as for text_has(). */
+struct text_sketch {
+    uint64_t chars, pairs, triples;
+};
+/* Add a text; initialize with zeros. */
+void text_sketch_add(struct text_sketch *s, const char *text);
+
+/* `part`: of one text.  False: none of the texts has it. */
+static inline bool text_sketch_may_have(const struct text_sketch *s,
+                                        const struct text_sketch *part)
+{
+    return !(part->chars & ~s->chars) && !(part->pairs & ~s->pairs) &&
+           !(part->triples & ~s->triples);
+}
 
 /* Append a word of a command, in quotes when a shell would see more in it. */
 void shell_add_word(struct str *out, const char *word);

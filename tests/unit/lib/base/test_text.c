@@ -291,3 +291,49 @@ Test(text, is_searched_whatever_its_case)
                      cases[i].has, "%s in %s", cases[i].part, cases[i].text);
     cr_expect_not(text_has("abcd", 3, "cd", 2), "what is behind is no part");
 }
+
+static struct text_sketch sketch_of(const char *text)
+{
+    struct text_sketch s = {0};
+    text_sketch_add(&s, text);
+    return s;
+}
+
+Test(text, sketch_may_have_every_part)
+{
+    static const char *const texts[] = {"MT2344XZ00012301", "16524-a.B", "x",
+                                        "", "\xc3\xa9t\xc3\xa9 9"};
+    struct text_sketch all = {0};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        text_sketch_add(&all, texts[i]);
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        for (size_t from = 0; from <= strlen(texts[i]); from++)
+            for (size_t n = 0; from + n <= strlen(texts[i]); n++) {
+                char part[32] = "";
+                memcpy(part, texts[i] + from, n);
+                struct text_sketch as_is = sketch_of(part);
+                text_lower(part);
+                struct text_sketch lower = sketch_of(part);
+                cr_expect(text_sketch_may_have(&all, &as_is), "%s", part);
+                cr_expect(text_sketch_may_have(&all, &lower), "%s", part);
+            }
+}
+
+Test(text, sketch_tells_most_of_what_is_not_there)
+{
+    const struct text_sketch of = sketch_of("MT2344XZ00012301");
+    static const char *const parts[] = {"q",  "job-0", "45",
+                                        "zz", "0231",  "44xz1"};
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        struct text_sketch part = sketch_of(parts[i]);
+        cr_expect_not(text_sketch_may_have(&of, &part), "%s", parts[i]);
+    }
+}
+
+Test(text, sketch_keeps_texts_apart)
+{
+    struct text_sketch two = {0}, across = sketch_of("bc");
+    text_sketch_add(&two, "ab");
+    text_sketch_add(&two, "cd");
+    cr_expect_not(text_sketch_may_have(&two, &across));
+}
