@@ -111,18 +111,22 @@ void page_fleet(struct httpd_request *rq, void *ctx)
 
 /* --- search --------------------------------------------------------------- */
 
-enum { CARD_SETS = 64 }; /* hardware that is remembered at a time */
+enum {
+    CARD_SETS = 64, /* hardware that is remembered at a time */
+    CARD_SET_STEP = 64,
+};
 #define PCI_CHARS "0123456789abcdef:."
 
 struct search {
     const char *text; /* in lower case */
     size_t size;
+    struct text_sketch sketch;
     bool may_be_pci; /* it has nothing that no PCI address has */
     const struct snapshot *snapshot;
     struct str *out;
     size_t n;
     struct card_set {
-        const struct device *first; /* NULL: nothing is remembered */
+        const struct hardware *of; /* NULL: nothing is remembered */
         unsigned found; /* bits of those that have it but in their serials */
     } sets[CARD_SETS];
 };
@@ -163,17 +167,16 @@ static bool is_device(const struct search *x, const struct device *d)
 }
 
 /* Those are the same device for device on all nodes of one hardware. */
-static unsigned find_on_hardware(struct search *x, const struct topo *topo,
-                                 size_t first, size_t n)
+static unsigned find_on_hardware(struct search *x, const struct node *node)
 {
-    const struct device *device = topo_device(topo, first);
     struct card_set *set =
-        &x->sets[(uintptr_t)device / sizeof *device % CARD_SETS];
-    if (set->first == device)
+        &x->sets[(uintptr_t)node->hardware / CARD_SET_STEP % CARD_SETS];
+    if (set->of == node->hardware)
         return set->found;
-    *set = (struct card_set){.first = device};
+    size_t first, n = view_count(node, DEVICE_CARD, &first);
+    *set = (struct card_set){.of = node->hardware};
     for (size_t i = 0; i < n; i++)
-        if (is_device(x, topo_device(topo, first + i)))
+        if (is_device(x, topo_device(node->topo, first + i)))
             set->found |= 1u << i;
     return set->found;
 }
@@ -182,8 +185,10 @@ _Static_assert(TOPO_CARDS_MAX <= 32, "cards are bits");
 
 static void search_cards(struct search *x, const struct node *node)
 {
+    unsigned cards = node->hardware ? find_on_hardware(x, node) : 0;
+    if (!cards && !text_sketch_may_have(&node->serials, &x->sketch))
+        return;
     size_t first, n = view_count(node, DEVICE_CARD, &first);
-    unsigned cards = n ? find_on_hardware(x, node->topo, first, n) : 0;
     for (size_t i = 0; i < n; i++) {
         const struct device *d = topo_device(node->topo, first + i);
         if (!(cards >> i & 1) && !has(x, topo_serial(node->topo, d)))
@@ -210,19 +215,15 @@ static void search_node(void *ctx, size_t index, const char *name, size_t size)
     html_addf(x->out, " %s</li>\n", node_status_name(node->status));
 }
 
-/* Nodes lie anywhere in memory, and so do the texts of their cards: begin to
- * fetch what is looked at soon. */
+/* Nodes lie anywhere in memory: begin to fetch what is looked at soon. */
 static void fetch_cards(const struct snapshot *s, size_t index)
 {
-    enum { NODE_AHEAD = 24, TOPO_AHEAD = 16, TEXTS_AHEAD = 8 };
-    if (index + NODE_AHEAD >= s->n_nodes)
+    enum { AHEAD = 16 };
+    if (index + AHEAD >= s->n_nodes)
         return;
-    __builtin_prefetch(&snapshot_node(s, index + NODE_AHEAD)->topo);
-    __builtin_prefetch(snapshot_node(s, index + TOPO_AHEAD)->topo);
-    const struct topo *topo = snapshot_node(s, index + TEXTS_AHEAD)->topo;
-    size_t first;
-    if (topo && topo_count(topo, DEVICE_CARD, &first))
-        __builtin_prefetch(topo_serial(topo, topo_device(topo, first)));
+    const struct node *node = snapshot_node(s, index + AHEAD);
+    __builtin_prefetch(&node->hardware);
+    __builtin_prefetch(&node->serials.triples);
 }
 
 static void search_nodes(struct search *x)
@@ -270,6 +271,9 @@ static void search_pods(struct search *x, const struct console_reply *r)
     cleanup_with(alloc_order) struct alloc_order *all =
         visible_order(r->app, r->snapshot);
     for (size_t i = 0; i < all->n_pods && x->n < FOUND_MAX; i++) {
+        enum { AHEAD = 16 };
+        if (i + AHEAD < all->n_pods)
+            __builtin_prefetch(all->pods[i + AHEAD]->demand.name);
         const struct demand *d = &all->pods[i]->demand;
         if (has(x, d->name) && found(x, "pod")) {
             html_add_link(x->out, "pods", d->namespace, d->name, d->name);
@@ -315,6 +319,7 @@ void page_search(struct httpd_request *rq, void *ctx)
                            .may_be_pci = !lower[strspn(lower, PCI_CHARS)],
                            .snapshot = r.snapshot,
                            .out = &r.out};
+        text_sketch_add(&x.sketch, lower);
         search_all(&r, &x);
     } else {
         str_add(&r.out, "<p>Say a part of the name of a leaf, node, card (its "

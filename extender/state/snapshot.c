@@ -8,6 +8,7 @@
 #include "extender/state/usage.h"
 #include "lib/base/mem.h"
 #include "lib/base/refs.h"
+#include "model/topo/topo_hardware.h"
 
 const char *node_status_name(enum node_status status)
 {
@@ -66,6 +67,8 @@ struct node *node_derive(const struct node *old)
     n->pool_count = old->pool_count;
     n->published = old->published ? topo_ref(old->published) : NULL;
     n->topo = old->topo ? topo_ref(old->topo) : NULL;
+    n->hardware = old->hardware;
+    n->serials = old->serials;
     n->bars = old->bars ? card_bars_ref(old->bars) : NULL;
     n->shape = old->shape;
     n->state = old->state;
@@ -147,12 +150,24 @@ static void node_apply_bars(struct node *n)
 {
     topo_unref(n->topo);
     n->topo = n->published ? card_bars_apply(n->bars, n->published) : NULL;
+    n->hardware = n->topo ? topo_hardware(n->topo) : NULL;
+}
+
+static void node_sketch(struct node *n)
+{
+    size_t first, n_cards = topo_count(n->published, DEVICE_CARD, &first);
+    n->serials = (struct text_sketch){0};
+    for (size_t i = 0; i < n_cards; i++)
+        text_sketch_add(
+            &n->serials,
+            topo_serial(n->published, topo_device(n->published, first + i)));
 }
 
 void node_publish(struct node *n, struct topo *topo)
 {
     topo_unref(n->published);
     n->published = topo_ref(topo);
+    node_sketch(n);
     node_apply_bars(n);
 }
 

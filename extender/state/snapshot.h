@@ -23,6 +23,7 @@
 #include "extender/state/moving_pods.h"
 #include "extender/state/namespace_use.h"
 #include "extender/state/state_intern.h"
+#include "lib/base/text.h"
 #include "model/decide/decide.h"
 #include "model/decide/policy.h"
 #include "model/fabric/fabric.h"
@@ -60,9 +61,11 @@ struct node {
     char *name;
     struct liveness *liveness;
     struct topo *topo; /* `published` with what is barred; NULL with it */
+    const struct hardware *hardware; /* of that */
+    struct text_sketch serials;      /* of its cards */
+
     size_t n_slices;   /* present, of the newest generation */
     size_t pool_count; /* that the pool should have */
-
     struct slice_epoch epoch;
     char hash[17];
     struct topo *published;    /* NULL while no complete pool was ever seen */
