@@ -8,7 +8,9 @@
  *       lines of WHAT, HOSTS, median and largest CPU time of a request, median
  *       of the floor, all in microseconds, and the bytes of the answer
  *
- * WHAT: only rows whose name begins so. */
+ * WHAT: only rows whose name begins so; "-": for each target of a line of the
+ * standard input, the state changes, and the answer is printed, as who sees all
+ * and as who sees two namespaces gets it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -301,8 +303,6 @@ static struct httpd_request *ask(struct bench *b, const char *target,
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
     rq->route->handle(rq, &b->app);
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
-    if (rq->status != 200)
-        die(target, str_text(&rq->reply));
     *ret_ns = (int64_t)(to.tv_sec - from.tv_sec) * 1000000000 + to.tv_nsec -
               from.tv_nsec;
     return rq;
@@ -347,6 +347,8 @@ static void measure(struct bench *b, const char *what, bool scoped,
     for (size_t i = 0; i < b->rounds; i++) {
         change(b);
         struct httpd_request *rq = ask(b, target, scoped, &took[i]);
+        if (rq->status != 200)
+            die(target, str_text(&rq->reply));
         floors[i] = write_ready(&rq->reply);
         size = rq->reply.size;
         request_end(rq);
@@ -420,6 +422,8 @@ static const struct row {
     {"ui-pending", "/ui/pending", PLAIN, false},
     {"ui-search", "/ui/search?q=job-00900", PLAIN, false},
     {"ui-search-nodes", "/ui/search?q=host09", PLAIN, false},
+    {"ui-search-none", "/ui/search?q=no-such-thing", PLAIN, false},
+    {"ui-search-serial", "/ui/search?q=%06zu", LAST_HOST, false},
     {"ui-fleet", "/", PLAIN, false},
     {"scoped-jobs", "/v1/jobs?limit=100", PLAIN, true},
     {"scoped-allocations", "/v1/allocations?limit=100", PLAIN, true},
@@ -452,6 +456,23 @@ static size_t number(const char *text, size_t usual, size_t max)
     return n < 1 ? 1 : n > max ? max : n;
 }
 
+/* To compare what two programs answer. */
+static void answer_input(struct bench *b)
+{
+    char target[4096];
+    int64_t ignored;
+    while (fgets(target, sizeof target, stdin)) {
+        target[strcspn(target, "\n")] = '\0';
+        change(b);
+        for (int scoped = 0; scoped < 2; scoped++) {
+            struct httpd_request *rq = ask(b, target, scoped, &ignored);
+            printf("%s\t%u\t%d\n", target, rq->status, scoped);
+            (void)fwrite(str_text(&rq->reply), 1, rq->reply.size, stdout);
+            request_end(rq);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *args[4] = {NULL};
@@ -462,6 +483,8 @@ int main(int argc, char **argv)
     b.n_pairs = number(args[1], PAIRS, APPLIED_MAX);
     b.rounds = number(args[2], ROUNDS, ROUNDS_MAX);
     begin(&b);
+    if (args[3] && strcmp(args[3], "-") == 0)
+        answer_input(&b);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (!args[3] || strncmp(rows[i].what, args[3], strlen(args[3])) == 0)
             measure_row(&b, &rows[i]);
