@@ -235,6 +235,15 @@ static void serve_files(struct server *s)
                            s->app.listener.metrics);
 }
 
+/* What looks at the fleet begin with. */
+static void keep_looks(void *ctx)
+{
+    struct app *app = ctx;
+    cleanup_with(snapshot) struct snapshot *s = writer_snapshot(app->writer);
+    scoped_keep(app->scoped, s);
+    fleet_tally_keep(app->tally, s, app->achieved);
+}
+
 static int start_reload(struct server *s, struct error *err)
 {
     struct reload_item items[RELOAD_ITEMS_MAX];
@@ -246,8 +255,7 @@ static int start_reload(struct server *s, struct error *err)
     if (s->guard.tls)
         items[n++] = (struct reload_item){tls_poll, s->guard.tls};
     items[n++] = (struct reload_item){access_poll, s->guard.access};
-    items[n++] = (struct reload_item){scoped_forget, s->app.scoped};
-    items[n++] = (struct reload_item){fleet_tally_forget, s->app.tally};
+    items[n++] = (struct reload_item){keep_looks, &s->app};
     return reload_start(items, n, RELOAD_MS, &s->reload, err);
 }
 

@@ -145,11 +145,17 @@ static void forget(struct scoped *c, struct kept *k, int64_t before_ms)
     kept_fini(&old);
 }
 
-void scoped_forget(void *ctx)
+static bool is_all_kept(struct scoped *c, int64_t since_ms)
 {
-    struct scoped *c = ctx;
+    hold_lock(&c->lock);
+    return c->all.order && c->all.asked_ms > since_ms;
+}
+
+void scoped_keep(struct scoped *c, struct snapshot *s)
+{
     int64_t now_ms = clock_ms();
     for (size_t i = 0; i < SCOPED_KEPT; i++)
         forget(c, &c->kept[i], now_ms - SCOPED_KEPT_MS);
-    forget(c, &c->all, now_ms - SCOPED_ALL_KEPT_MS);
+    if (!is_all_kept(c, now_ms - SCOPED_KEEP_MS))
+        alloc_order_unref(scoped_order(c, s));
 }

@@ -11,8 +11,7 @@
 enum {
     SCOPED_KEPT = 8,        /* scopes, besides all namespaces */
     SCOPED_KEPT_MS = 60000, /* since somebody asked */
-    /* the same of all: longer than scrapes of /metrics are apart */
-    SCOPED_ALL_KEPT_MS = 300000,
+    SCOPED_KEEP_MS = 10000, /* since the order of all was brought up to date */
 };
 
 struct scoped;
@@ -25,7 +24,9 @@ struct snapshot *scoped_get(struct scoped *c, struct snapshot *s,
                             struct scope *scope);
 /* The allocations of what that gave, in order; the caller owns the reference. */
 struct alloc_order *scoped_order(struct scoped *c, const struct snapshot *seen);
-/* Forget what nobody has asked for lately. */
-void scoped_forget(void *c);
+/* Forget what nobody has asked for lately, but for the order of all, which is
+ * brought up to date with `s`, the whole: nobody has to wait for it to be made,
+ * nor is an old one kept for long. */
+void scoped_keep(struct scoped *c, struct snapshot *s);
 
 #endif

@@ -74,13 +74,6 @@ static void write_ill(const struct console_reply *r,
     str_add(out, "</section>\n");
 }
 
-/* Who sees some namespaces alone sees less of what has been lost. */
-static void count_fleet(const struct console_reply *r, struct fleet_counts *ret)
-{
-    fleet_tally_get(r->snapshot->scope ? NULL : r->app->tally, r->snapshot,
-                    r->app->achieved, ret);
-}
-
 void page_fleet(struct httpd_request *rq, void *ctx)
 {
     static const char *const params[] = {"at", NULL};
@@ -94,7 +87,7 @@ void page_fleet(struct httpd_request *rq, void *ctx)
         console_then_show_fleet(&r);
         return;
     }
-    count_fleet(&r, &counts);
+    fleet_tally_get(r.app->tally, r.snapshot, r.app->achieved, &counts);
     const struct console_map map = {.snapshot = r.snapshot,
                                     .achieved = r.app->achieved,
                                     .leaves = counts.leaves};

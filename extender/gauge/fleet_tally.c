@@ -16,7 +16,9 @@ struct fleet_tally {
     struct strmap reports; /* that were counted, by node */
     uint64_t version;      /* of the book */
     struct fleet_counts counts;
-    int64_t asked_ms;
+    struct strmap lost; /* nodes that are not aligned by what their pods have
+                         * lost alone; of the snapshot */
+    int64_t kept_ms;
 };
 
 /* --- one node --------------------------------------------------------------- */
@@ -65,10 +67,11 @@ static void count_gpus(struct fleet_counts *c, const struct part *part)
             c->free_gpus += part->by;
 }
 
-static void count_pods(struct fleet_counts *c, const struct part *part)
+/* Is the node not aligned by what is lost alone? */
+static bool count_pods(struct fleet_counts *c, const struct part *part)
 {
     const struct node *node = snapshot_node(part->snapshot, part->index);
-    bool unaligned = false;
+    bool unaligned = false, lost = false;
     for (size_t i = 0; i < node->n_allocations; i++) {
         const struct allocation *a = node->allocations[i];
         struct achieved x;
@@ -81,21 +84,22 @@ static void count_pods(struct fleet_counts *c, const struct part *part)
             c->relations[a->relation] += part->by;
         achieved_judge(part->snapshot, a, part->report, &x, NULL);
         c->achieved[x.state] += part->by;
-        unaligned |= part->report && x.state == ACHIEVED_LOST;
+        lost |= part->report && x.state == ACHIEVED_LOST;
         if (counts)
             c->alignment[a->relation][x.relation] += part->by;
     }
-    c->unaligned += unaligned ? part->by : 0;
+    c->unaligned += unaligned || lost ? part->by : 0;
+    return lost && !unaligned;
 }
 
-static void count_node(struct fleet_counts *c, const struct part *part)
+static bool count_node(struct fleet_counts *c, const struct part *part)
 {
     const struct node *node = snapshot_node(part->snapshot, part->index);
     c->nodes[node->status] += part->by;
     c->claims += part->by * node->n_rests;
     count_cards(c, part);
     count_gpus(c, part);
-    count_pods(c, part);
+    return count_pods(c, part);
 }
 
 /* --- from one snapshot to the next ------------------------------------------- */
@@ -117,7 +121,11 @@ static void count_in(struct fleet_tally *t, const struct snapshot *s,
         .report = node->n_allocations ? strmap_get(&t->reports, node->name)
                                       : NULL,
         .by = by};
-    count_node(&t->counts, &part);
+    bool lost = count_node(&t->counts, &part);
+    if (by != 1)
+        (void)strmap_remove(&t->lost, node->name);
+    else if (lost)
+        (void)strmap_put(&t->lost, node->name, (void *)node);
 }
 
 /* All that is counted of a node is by what is on it: also what a pod has got,
@@ -141,6 +149,8 @@ static void count_anew(struct fleet_tally *t)
     struct fleet_counts *c = &t->counts;
     size_t n = t->of->fabric ? fabric_n_domains(t->of->fabric) : 0;
     free(c->leaves);
+    strmap_fini(&t->lost);
+    t->lost = (struct strmap){NULL, 0, 0};
     *c = (struct fleet_counts){.leaves = xcalloc(n + 1, sizeof *c->leaves),
                                .n_leaves = n};
     for (size_t i = 0; i < t->of->n_nodes; i++)
@@ -180,11 +190,12 @@ static void follow_reports(struct fleet_tally *t)
 
 static void forget_locked(struct fleet_tally *t)
 {
+    strmap_fini(&t->lost);
     snapshot_unref(t->of);
     strmap_fini_with(&t->reports, report_free);
     free(t->counts.leaves);
     t->of = NULL;
-    t->reports = (struct strmap){NULL, 0, 0};
+    t->lost = t->reports = (struct strmap){NULL, 0, 0};
     t->version = 0;
     t->counts = (struct fleet_counts){.leaves = NULL};
 }
@@ -197,10 +208,9 @@ static void follow(struct fleet_tally *t, struct snapshot *s)
     t->of = snapshot_ref(s);
 }
 
-static void get(struct fleet_tally *t, struct snapshot *s,
-                struct achieved_book *book, struct fleet_counts *ret)
+static void bring_up_locked(struct fleet_tally *t, struct snapshot *s,
+                            struct achieved_book *book)
 {
-    hold_lock(&t->lock);
     if (t->of && (t->of->fabric != s->fabric || t->book != book))
         forget_locked(t);
     t->book = book;
@@ -209,8 +219,46 @@ static void get(struct fleet_tally *t, struct snapshot *s,
     else
         t->of = snapshot_ref(s);
     follow_reports(t);
-    t->asked_ms = clock_ms();
+    t->kept_ms = clock_ms();
+}
+
+/* Has a pod on it lost what it was promised, as far as is seen? */
+static bool is_lost(const struct fleet_tally *t, const struct snapshot *seen,
+                    const struct node *node)
+{
+    const struct achieved_report *report = strmap_get(&t->reports, node->name);
+    int32_t at = snapshot_find(seen, node->name, strlen(node->name));
+    if (at == NODE_NONE)
+        return false;
+    node = snapshot_node(seen, (size_t)at);
+    for (size_t i = 0; i < node->n_allocations; i++) {
+        struct achieved x;
+        if (node->allocations[i]->held)
+            continue;
+        achieved_judge(seen, node->allocations[i], report, &x, NULL);
+        if (x.state == ACHIEVED_LOST)
+            return true;
+    }
+    return false;
+}
+
+static size_t count_unseen(const struct fleet_tally *t,
+                           const struct snapshot *seen)
+{
+    size_t n = 0, at = 0;
+    for (const struct node *node; (node = strmap_next(&t->lost, &at));)
+        n += !is_lost(t, seen, node);
+    return n;
+}
+
+static void get(struct fleet_tally *t, struct snapshot *s,
+                struct achieved_book *book, struct fleet_counts *ret)
+{
+    hold_lock(&t->lock);
+    bring_up_locked(t, s->whole ? s->whole : s, book);
     *ret = t->counts;
+    if (s->whole)
+        ret->unaligned -= count_unseen(t, s);
     ret->leaves = xmalloc((t->counts.n_leaves + 1) * sizeof *ret->leaves);
     memcpy(ret->leaves, t->counts.leaves,
            (t->counts.n_leaves + 1) * sizeof *ret->leaves);
@@ -229,12 +277,12 @@ void fleet_counts_fini(struct fleet_counts *c)
     free(c->leaves);
 }
 
-void fleet_tally_forget(void *ctx)
+void fleet_tally_keep(struct fleet_tally *t, struct snapshot *s,
+                      struct achieved_book *book)
 {
-    struct fleet_tally *t = ctx;
     hold_lock(&t->lock);
-    if (clock_ms() - t->asked_ms > FLEET_TALLY_KEPT_MS)
-        forget_locked(t);
+    if (!t->of || clock_ms() - t->kept_ms >= FLEET_TALLY_KEEP_MS)
+        bring_up_locked(t, s, book);
 }
 
 struct fleet_tally *fleet_tally_create(void)

@@ -34,11 +34,15 @@ struct fleet_tally;
 struct fleet_tally *fleet_tally_create(void);
 void fleet_tally_destroy(struct fleet_tally *t); /* NULL allowed */
 /* Of a snapshot, with what nodes have told of it by now.  `t` may be NULL: it is
- * counted anew. */
+ * counted anew.  Of one that somebody sees (scope.h) `unaligned` is as they see
+ * it: by pods of others only as far as these are placed worse than they prefer.
+ * What all pods achieve, and how they are placed, is always of the whole. */
 void fleet_tally_get(struct fleet_tally *t, struct snapshot *s,
                      struct achieved_book *book, struct fleet_counts *ret);
-/* Forget what nobody has asked for lately. */
-enum { FLEET_TALLY_KEPT_MS = 300000 };
-void fleet_tally_forget(void *t);
+/* Count what has changed since, once in a while, so that nobody has to wait for
+ * all of it to be counted, nor is an old snapshot kept for long. */
+enum { FLEET_TALLY_KEEP_MS = 10000 };
+void fleet_tally_keep(struct fleet_tally *t, struct snapshot *s,
+                      struct achieved_book *book);
 
 #endif

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "extender/judge/alignment.h"
+#include "extender/state/scope.h"
 #include "lib/base/mem.h"
 #include "lib/io/clock.h"
 #include "tests/lib/sim/simfabric.h"
@@ -30,6 +32,11 @@ static void publish(struct draft *d, const char *name, unsigned n_cards)
     simfleet_put(d, topo);
 }
 
+static const char *space_of(unsigned job)
+{
+    return job % 2 ? "ns" : "other";
+}
+
 /* One of a pair, the other of which may be on another node. */
 static void allocate(struct draft *d, const char *name, uint64_t *random)
 {
@@ -40,6 +47,7 @@ static void allocate(struct draft *d, const char *name, uint64_t *random)
     (void)snprintf(pod, sizeof pod, "%c%u", xpu ? 'x' : 'h', job);
     (void)snprintf(of, sizeof of, "job%u", job);
     struct demand p = sim_pod(pod, xpu ? ROLE_XPU : ROLE_HOST, of, 0);
+    (void)snprintf(p.namespace, sizeof p.namespace, "%s", space_of(job));
     struct allocation *a = allocation_create(&p, name);
     a->relation = (enum relation)(sim_random(random) % RELATION_COUNT);
     a->held = sim_random(random) % 6 == 0;
@@ -83,7 +91,7 @@ static void change(struct draft *d, uint64_t *random)
         return;
     case 4:
     case 5:
-        (void)draft_release(d, "ns", pod);
+        (void)draft_release(d, space_of(job), pod);
         return;
     case 6:
         if (sim_random(random) % 20 == 0)
@@ -107,10 +115,11 @@ static void tell(struct achieved_book *book, uint64_t *random)
         return;
     }
     cleanup_free char *json = xasprintf(
-        "{\"node\":\"%s\",\"pods\":[{\"namespace\":\"ns\",\"name\":\"h%u\","
-        "\"gpus\":[],\"cpus\":\"0-3\",\"numa\":[%u]},{\"namespace\":\"ns\","
+        "{\"node\":\"%s\",\"pods\":[{\"namespace\":\"%s\",\"name\":\"h%u\","
+        "\"gpus\":[],\"cpus\":\"0-3\",\"numa\":[%u]},{\"namespace\":\"%s\","
         "\"name\":\"x%u\",\"cards\":[\"0000:%02x:00.0\"]}]}",
-        name, job, sim_random(random) % 2, job, 16 + card);
+        name, space_of(job), job, sim_random(random) % 2, space_of(job), job,
+        16 + card);
     cr_assert_eq(achieved_report_parse(json, strlen(json), &r, &err), 0, "%s",
                  err.text);
     cr_assert_eq(achieved_book_put(book, r, &err), 0);
@@ -156,10 +165,54 @@ static void expect_counts(const struct fleet_counts *c, struct snapshot *s,
     fleet_tally_destroy(t);
 }
 
+/* Of a node by itself. */
+static bool is_unaligned(const struct snapshot *s, const struct node *node,
+                         const struct achieved_report *report)
+{
+    for (size_t i = 0; i < node->n_allocations; i++) {
+        const struct allocation *a = node->allocations[i];
+        struct achieved x = {.state = ACHIEVED_UNKNOWN};
+        if (achieved_counts(a) && !alignment_is_good(node, a, a->demand.pair))
+            return true;
+        if (report && !a->held)
+            achieved_judge(s, a, report, &x, NULL);
+        if (x.state == ACHIEVED_LOST)
+            return true;
+    }
+    return false;
+}
+
+/* Who sees one namespace has the counts of all, but for what the pods of others
+ * have lost.  True: there is such. */
+static bool expect_seen(struct fleet_tally *t, struct snapshot *s,
+                        struct achieved_book *book, struct scope *scope)
+{
+    cleanup_with(snapshot) struct snapshot *seen = snapshot_scoped(s, scope,
+                                                                   NULL);
+    struct fleet_counts c, all;
+    size_t unaligned = 0;
+    fleet_tally_get(t, seen, book, &c);
+    fleet_tally_get(t, s, book, &all);
+    for (size_t i = 0; i < seen->n_nodes; i++) {
+        const struct node *node = snapshot_node(seen, i);
+        cleanup_with(achieved_report) struct achieved_report *report =
+            achieved_book_get(book, node->name);
+        unaligned += is_unaligned(seen, node, report);
+    }
+    cr_assert_eq(c.unaligned, unaligned);
+    bool less = c.unaligned < all.unaligned;
+    c.unaligned = all.unaligned;
+    expect_same(&c, &all);
+    fleet_counts_fini(&c);
+    fleet_counts_fini(&all);
+    return less;
+}
+
 Test(fleet_tally, follows_nodes_pods_and_reports)
 {
     uint64_t random = 11;
-    size_t seen[ACHIEVED_STATES] = {0};
+    size_t seen[ACHIEVED_STATES] = {0}, unseen = 0;
+    struct scope *scope = scope_create((const char *const[]){"other"}, 1);
     struct fleet_tally *t = fleet_tally_create();
     struct achieved_book *book = achieved_book_create();
     struct snapshot *s = simfleet_create(NODES, CARDS);
@@ -174,35 +227,43 @@ Test(fleet_tally, follows_nodes_pods_and_reports)
             tell(book, &random);
         fleet_tally_get(t, s, book, &c);
         expect_counts(&c, s, book);
+        unseen += expect_seen(t, s, book, scope);
         for (size_t k = 0; k < ACHIEVED_STATES; k++)
             seen[k] += c.achieved[k];
         fleet_counts_fini(&c);
     }
     cr_expect(seen[ACHIEVED_KEPT] > 0 && seen[ACHIEVED_LOST] > 0);
+    cr_expect(unseen > 0);
+    scope_unref(scope);
     snapshot_unref(s);
     achieved_book_destroy(book);
     fleet_tally_destroy(t);
 }
 
-Test(fleet_tally, is_forgotten_when_nobody_asks)
+Test(fleet_tally, is_kept_up_to_date_when_nobody_asks)
 {
     struct fleet_tally *t = fleet_tally_create();
     struct achieved_book *book = achieved_book_create();
     struct snapshot *s = simfleet_create(3, CARDS);
+    struct draft *d = draft_create(s);
     struct fleet_counts c;
+    publish(d, "node003", 1);
+    struct snapshot *next = draft_commit(d);
     clock_set_fake(1000);
-    fleet_tally_get(t, s, book, &c);
-    fleet_counts_fini(&c);
-    fleet_tally_forget(t);
+    fleet_tally_keep(t, s, book);
+    cr_expect_eq(atomic_load(&s->refs), 2, "at once");
+    fleet_tally_keep(t, next, book);
     cr_expect_eq(atomic_load(&s->refs), 2, "not yet");
-    clock_set_fake(1001 + FLEET_TALLY_KEPT_MS);
-    fleet_tally_forget(t);
+    clock_set_fake(1000 + FLEET_TALLY_KEEP_MS);
+    fleet_tally_keep(t, next, book);
     cr_expect_eq(atomic_load(&s->refs), 1);
-    fleet_tally_get(t, s, book, &c);
-    expect_counts(&c, s, book);
+    cr_expect_eq(atomic_load(&next->refs), 2);
+    fleet_tally_get(t, next, book, &c);
+    expect_counts(&c, next, book);
     fleet_counts_fini(&c);
     clock_set_fake(-1);
     snapshot_unref(s);
+    snapshot_unref(next);
     achieved_book_destroy(book);
     fleet_tally_destroy(t);
 }
