@@ -72,6 +72,8 @@ static void gather_member(void *arg, const struct job_pod *pod)
 
 static int compare_jobs(const struct job_pod *a, const struct job_pod *b)
 {
+    if (a->job == b->job && a->namespace == b->namespace)
+        return 0; /* gather_member() */
     const struct job_name x = name_of(a), y = name_of(b);
     return job_name_compare(&x, &y);
 }

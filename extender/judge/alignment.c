@@ -17,7 +17,7 @@ bool alignment_is_good(const struct node *node, const struct allocation *a,
         .relation = (uint8_t)a->relation,
         .numa = (int16_t)a->numa,
     };
-    demand_pair(&a->demand, rank, &pair);
+    demand_pair_nameless(&a->demand, rank, &pair);
     return decide_is_aligned(node->shape, &pair, &choice);
 }
 

@@ -27,6 +27,7 @@ static void fetch_members(const struct stretch *x)
         const struct allocation *a = x->members[i];
         __builtin_prefetch(&a->demand.pair);
         __builtin_prefetch(&a->demand.cards);
+        __builtin_prefetch(&a->demand.n_shapes);
         __builtin_prefetch(&a->node);
     }
     for (size_t i = x->from; i < x->to; i++) {

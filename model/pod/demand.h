@@ -142,6 +142,10 @@ void demand_pair_key(const struct demand *demand,
  * its xPU pods take together).  Name and uid are those of the pod. */
 void demand_pair(const struct demand *pod, int32_t rank,
                  struct demand *ret_pair);
+/* The same but for names, uid and shapes, of which it has none: `pod` lies
+ * anywhere in memory, and most of it is those. */
+void demand_pair_nameless(const struct demand *pod, int32_t rank,
+                          struct demand *ret_pair);
 /* Is the pod placed by planning its whole job (or whole pair)?  Else it is
  * decided by itself. */
 bool demand_is_planned(const struct demand *pod);

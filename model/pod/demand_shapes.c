@@ -1,4 +1,5 @@
 /* The shapes of a job's pairs: annotation biga.dev/shapes. */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -209,13 +210,10 @@ int shapes_parse(char *text, struct demand *d, struct error *err)
 
 /* --- pairs of a job ------------------------------------------------------- */
 
-void demand_pair(const struct demand *pod, int32_t rank,
-                 struct demand *ret_pair)
+/* `shape`: of the rank, or NULL. */
+static void join_pair(struct demand *pair, int32_t rank,
+                      const struct pair_shape *shape)
 {
-    const struct pair_shape *shape = shapes_find(pod, rank);
-    struct demand *pair = ret_pair;
-    if (pair != pod)
-        *pair = *pod;
     pair->role = ROLE_HOST;
     pair->pair = rank;
     pair->cards = pair->pair_cards;
@@ -232,6 +230,29 @@ void demand_pair(const struct demand *pod, int32_t rank,
     pair->card_memory_mib = shape->card_memory_mib;
     pair->cpu_milli = shape->cpu_milli;
     pair->memory_mib = shape->memory_mib;
+}
+
+void demand_pair(const struct demand *pod, int32_t rank,
+                 struct demand *ret_pair)
+{
+    const struct pair_shape *shape = shapes_find(pod, rank);
+    if (ret_pair != pod)
+        *ret_pair = *pod;
+    join_pair(ret_pair, rank, shape);
+}
+
+void demand_pair_nameless(const struct demand *pod, int32_t rank,
+                          struct demand *ret_pair)
+{
+    enum {
+        FROM = offsetof(struct demand, pair),
+        END = offsetof(struct demand, n_shapes),
+    };
+    struct demand *pair = ret_pair;
+    pair->name[0] = pair->namespace[0] = pair->uid[0] = pair->job[0] = '\0';
+    memcpy((char *)pair + FROM, (const char *)pod + FROM, END - FROM);
+    pair->n_shapes = 0;
+    join_pair(pair, rank, shapes_find(pod, rank));
 }
 
 bool demand_is_planned(const struct demand *pod)

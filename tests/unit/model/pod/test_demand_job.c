@@ -1,5 +1,6 @@
 /* What a pod asks for its pair and its job. */
 #include <criterion/criterion.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "lib/base/mem.h"
@@ -290,6 +291,23 @@ Test(demand_job, shapes_of_memory)
     cr_assert_eq(pair.memory_mib, 0);
 }
 
+static void expect_nameless(const struct demand *pod, int32_t rank)
+{
+    struct demand pair, nameless;
+    demand_pair(pod, rank, &pair);
+    memset(&nameless, 'x', sizeof nameless);
+    demand_pair_nameless(pod, rank, &nameless);
+    cr_assert_eq(nameless.role, pair.role);
+    cr_assert_arr_eq(&nameless.pair, &pair.pair,
+                     offsetof(struct demand, n_shapes) -
+                         offsetof(struct demand, pair));
+    cr_assert_str_empty(nameless.name);
+    cr_assert_str_empty(nameless.namespace);
+    cr_assert_str_empty(nameless.uid);
+    cr_assert_str_empty(nameless.job);
+    cr_assert_eq(nameless.n_shapes, 0);
+}
+
 Test(demand_job, shapes)
 {
     struct demand d = pod_read_ok(
@@ -328,6 +346,8 @@ Test(demand_job, shapes)
     demand_pair(&d, 5, &pair);
     cr_assert_eq(pair.cards, 1);
     cr_assert(!pair.has_card_need);
+    for (int32_t rank = 0; rank < 6; rank++)
+        expect_nameless(&d, rank);
 }
 
 Test(demand_job, wrong_shapes)
