@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "extender/pods/job_states.h"
 #include "extender/pods/pod_labels.h"
 #include "lib/base/lower_bound.h"
 #include "lib/base/refs.h"
@@ -32,6 +33,8 @@ struct cluster_ps {
     pthread_mutex_t lock;
     struct strmap pods; /* by uid */
     struct order orders[ORDERS];
+    uint8_t *job_states; /* of BY_JOB (job_states.h) */
+    size_t job_states_cap;
     uint64_t version;
     struct ended_jobs *ended;
 };
@@ -245,23 +248,58 @@ static size_t first_of(const struct order *o, enum order_kind kind,
                        compare_key(kind, o->list[i], namespace, key) < past);
 }
 
+static void put_state(struct cluster_ps *c, size_t at,
+                      const struct cluster_ps_pod *p)
+{
+    const struct order *o = &c->orders[BY_JOB]; /* without it */
+    size_t first = first_of(o, BY_JOB, p->namespace, p->job, false);
+    bool others = first < o->n && compare_key(BY_JOB, o->list[first],
+                                              p->namespace, p->job) == 0;
+    c->job_states = xgrow(c->job_states, o->n, &c->job_states_cap, 1);
+    job_states_insert(c->job_states, o->n, at, (uint8_t)p->state,
+                      at > first ? JOB_PLACE_LATER
+                      : others   ? JOB_PLACE_FIRST
+                                 : JOB_PLACE_ALONE);
+}
+
+static void order_remove(struct cluster_ps *c, enum order_kind kind,
+                         const struct cluster_ps_pod *p)
+{
+    struct order *o = &c->orders[kind];
+    size_t at = place_of(o, kind, p);
+    if (kind == BY_JOB)
+        job_states_remove(c->job_states, o->n, at);
+    ordered_remove(o->list, o->n--, sizeof(*o->list), at);
+}
+
+static void order_insert(struct cluster_ps *c, enum order_kind kind,
+                         struct cluster_ps_pod *p)
+{
+    struct order *o = &c->orders[kind];
+    size_t at = place_of(o, kind, p);
+    if (kind == BY_JOB)
+        put_state(c, at, p);
+    o->list = xgrow(o->list, o->n, &o->cap, sizeof(*o->list));
+    ordered_insert(o->list, o->n++, sizeof(*o->list), at, &p);
+}
+
 /* One pod in place of another; NULL: of none, or by none. */
-static void order_swap(struct order *o, enum order_kind kind,
+static void order_swap(struct cluster_ps *c, enum order_kind kind,
                        struct cluster_ps_pod *old, struct cluster_ps_pod *p)
 {
+    struct order *o = &c->orders[kind];
     bool had = has(kind, old), enters = has(kind, p);
-    size_t at = had ? place_of(o, kind, old) : 0;
     if (had && enters && compare_pods(kind, old, p) == 0) {
+        size_t at = place_of(o, kind, old);
         o->list[at] = p;
+        if (kind == BY_JOB)
+            job_states_set(c->job_states, at, (uint8_t)p->state);
         return;
     }
     if (had)
-        ordered_remove(o->list, o->n--, sizeof(*o->list), at);
-    if (!enters)
-        return;
-    o->list = xgrow(o->list, o->n, &o->cap, sizeof(*o->list));
-    ordered_insert(o->list, o->n, sizeof(*o->list), place_of(o, kind, p), &p);
-    o->n++;
+        order_remove(c, kind, old);
+    if (enters)
+        order_insert(c, kind, p);
 }
 
 /* --- what is heard -------------------------------------------------------- */
@@ -275,7 +313,7 @@ static void replace(struct cluster_ps *c, const char *uid,
     if (p)
         (void)strmap_put(&c->pods, p->uid, p);
     for (enum order_kind kind = 0; kind < ORDERS; kind++)
-        order_swap(&c->orders[kind], kind, old, p);
+        order_swap(c, kind, old, p);
     if (old && !p) {
         const struct job_pod last = job_pod_of(old);
         ended_jobs_add(c->ended, &last, clock_wall_s());
@@ -391,11 +429,10 @@ void cluster_ps_each_job(struct cluster_ps *c, const struct job_name *behind,
     size_t at = first_of(o, BY_JOB, behind->namespace, behind->name, true);
     for (size_t n = 0; n < most && at < o->n; n++) {
         const struct cluster_ps_pod *p = o->list[at];
+        size_t end = job_states_end(c->job_states, o->n, at);
         visit(arg, &(struct job_name){p->namespace, p->job},
-              JOB_POD_STATES_ALL);
-        at = lower_bound_near(
-            at, o->n, i,
-            compare_key(BY_JOB, o->list[i], p->namespace, p->job) == 0);
+              job_states_of(c->job_states, at, end));
+        at = end;
     }
 }
 
@@ -442,6 +479,7 @@ void cluster_ps_destroy(struct cluster_ps *c)
         return;
     for (enum order_kind kind = 0; kind < ORDERS; kind++)
         free(c->orders[kind].list);
+    free(c->job_states);
     strmap_fini_with(&c->pods, destroy_pod);
     ended_jobs_destroy(c->ended);
     (void)pthread_mutex_destroy(&c->lock);

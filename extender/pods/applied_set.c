@@ -4,6 +4,7 @@
 
 #include "extender/pods/applied_private.h"
 #include "extender/pods/applied_view.h"
+#include "extender/pods/job_states.h"
 #include "lib/base/lower_bound.h"
 #include "lib/base/refs.h"
 
@@ -51,26 +52,25 @@ size_t pod_set_job_from(const struct pod_set *s, const char *namespace,
 
 size_t pod_set_job_end(const struct pod_set *s, size_t first)
 {
-    const struct applied_pod *p = s->by_job[first];
-    return lower_bound_near(
-        first, s->n_by_job, i,
-        compare_job(s->by_job[i], p->namespace, p->demand.job) == 0);
+    return job_states_end(s->job_states, s->n_by_job, first);
 }
 
 unsigned pod_set_job_states(const struct pod_set *s, size_t first, size_t end)
 {
-    unsigned states = 0;
-    for (size_t i = first; i < end; i++)
-        states |= 1u << s->job_states[i];
-    return states;
+    return job_states_of(s->job_states, first, end);
 }
 
-/* Where it is in `by_job`, or is to be. */
-static size_t member_from(const struct pod_set *s, const struct applied_pod *p)
+_Static_assert(POD_STATES <= 32, "states are bits, and less than a byte");
+
+/* Where it is in `by_job`, or is to be, and what there is of its job. */
+static size_t member_from(const struct pod_set *s, const struct applied_pod *p,
+                          size_t *ret_first, size_t *ret_end)
 {
     const char *job = p->demand.job;
     size_t from = pod_set_job_from(s, p->namespace, job, false);
     size_t end = pod_set_job_from(s, p->namespace, job, true);
+    *ret_first = from;
+    *ret_end = end;
     return from + lower_bound(end - from, i,
                               strcmp(s->by_job[from + i]->name, p->name) < 0);
 }
@@ -253,10 +253,9 @@ void pod_set_remove(struct pod_set *s, const char *namespace, const char *name)
     remove_at(s->by_uid, s->n_pods, uid_from(s, old->uid));
     s->n_pods--;
     if (is_of_jobs(old)) {
-        size_t member = member_from(s, old);
+        size_t first, end, member = member_from(s, old, &first, &end);
         remove_at(s->by_job, s->n_by_job, member);
-        ordered_remove(s->job_states, s->n_by_job, sizeof(*s->job_states),
-                       member);
+        job_states_remove(s->job_states, s->n_by_job, member);
         s->n_by_job--;
     }
     applied_pod_unref(old);
@@ -264,13 +263,17 @@ void pod_set_remove(struct pod_set *s, const char *namespace, const char *name)
 
 static void put_member(struct pod_set *s, struct applied_pod *p, uint8_t state)
 {
-    size_t states_cap = s->by_job_cap, at = member_from(s, p);
+    size_t states_cap = s->by_job_cap, first, end;
+    size_t at = member_from(s, p, &first, &end);
     s->by_job = xgrow(s->by_job, s->n_by_job, &s->by_job_cap,
                       sizeof(*s->by_job));
     s->job_states = xgrow(s->job_states, s->n_by_job, &states_cap,
                           sizeof(*s->job_states));
     insert_at(s->by_job, s->n_by_job, at, p);
-    ordered_insert(s->job_states, s->n_by_job, sizeof state, at, &state);
+    job_states_insert(s->job_states, s->n_by_job, at, state,
+                      at > first    ? JOB_PLACE_LATER
+                      : end > first ? JOB_PLACE_FIRST
+                                    : JOB_PLACE_ALONE);
     s->n_by_job++;
 }
 

@@ -13,7 +13,7 @@ struct pod_set {
     uint8_t *states; /* of `pods`: pod_state_shown(), place or not */
     struct applied_pod **by_uid;
     struct applied_pod **by_job; /* those of jobs, by namespace, job, name */
-    uint8_t *job_states;         /* of `by_job`, as `states` */
+    uint8_t *job_states;         /* of `by_job` (job_states.h) */
     size_t n_by_job, by_job_cap;
     struct applied_config **configs; /* by namespace, kind, name */
     size_t n_configs, configs_cap;

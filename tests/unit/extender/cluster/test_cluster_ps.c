@@ -196,16 +196,29 @@ static void count_seen(void *arg, const struct job_pod *p)
     ++*seen;
 }
 
+static void add_state(void *arg, const struct job_pod *p)
+{
+    unsigned *states = arg;
+    *states |= 1u << p->state;
+}
+
 struct names {
     struct job_name last;
     char texts[2][16];
+    struct {
+        char namespace[16], name[16];
+        unsigned states;
+    } jobs[12];
     size_t n;
 };
 
 static void see_name(void *arg, const struct job_name *job, unsigned states)
 {
-    (void)states;
     struct names *x = arg;
+    cr_assert(x->n < ARRAY_LEN(x->jobs));
+    (void)snprintf(x->jobs[x->n].namespace, 16, "%s", job->namespace);
+    (void)snprintf(x->jobs[x->n].name, 16, "%s", job->name);
+    x->jobs[x->n].states = states;
     cr_assert(x->n == 0 || job_name_compare(&x->last, job) < 0);
     (void)snprintf(x->texts[0], sizeof x->texts[0], "%s", job->namespace);
     (void)snprintf(x->texts[1], sizeof x->texts[1], "%s", job->name);
@@ -245,6 +258,13 @@ static void expect_counts(struct cluster_ps *c)
         cluster_ps_each_job(c, &behind, 2, see_name, &x);
     }
     cr_assert_eq(x.n, jobs);
+    for (size_t i = 0; i < x.n; i++) {
+        const struct pods_asked asked = {x.jobs[i].namespace, x.jobs[i].name,
+                                         false};
+        unsigned states = 0;
+        cluster_ps_each(c, &asked, add_state, &states);
+        cr_assert_eq(x.jobs[i].states, states);
+    }
 }
 
 static void expect_pages(struct cluster_ps *c)

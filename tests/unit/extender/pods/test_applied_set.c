@@ -51,10 +51,12 @@ static void expect_order(const struct pod_set *s)
         size_t end = pod_set_job_from(s, p->namespace, job, true), found = 0;
         for (size_t k = from; k < end; k++) {
             cr_assert_str_eq(s->by_job[k]->demand.job, job);
-            cr_assert_eq(s->job_states[k], pod_state_shown(s->by_job[k], NULL));
+            cr_assert_eq(pod_set_job_states(s, k, k + 1),
+                         1u << pod_state_shown(s->by_job[k], NULL));
             found += s->by_job[k] == p;
         }
         cr_assert_eq(found, 1);
+        cr_assert_eq(pod_set_job_end(s, from), end);
     }
     cr_assert_eq(members, s->n_by_job);
     for (at = 1; at < s->n_by_job; at++)
