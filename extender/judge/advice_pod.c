@@ -61,8 +61,10 @@ static void find_spots(struct pod_search *p)
     for (size_t i = 0; i < snapshot->n_nodes && p->n_spots < n; i++) {
         int32_t node = (int32_t)i;
         uint32_t state = snapshot_state(snapshot, i);
-        if (snapshot_node(snapshot, i)->status != NODE_READY ||
-            (p->s->follows != NODE_NONE && p->s->follows != node))
+        if (p->s->follows != NODE_NONE && p->s->follows != node)
+            continue;
+        if (state == STATE_UNUSABLE &&
+            snapshot_node(snapshot, i)->status != NODE_READY)
             continue;
         bool shared = by_state(p->s, node) && state != STATE_UNUSABLE;
         if (shared && seen[state])
@@ -375,7 +377,9 @@ static void try_lease(struct pod_search *p)
         int32_t node = (int32_t)i;
         if (s->follows != NODE_NONE && s->follows != node)
             continue;
-        if (try_lease_on(p, node, &change)) {
+        snapshot_fetch_held(s->snapshot, i);
+        if (snapshot_node(s->snapshot, i)->n_held &&
+            try_lease_on(p, node, &change)) {
             advice_add(p->advice, &change);
             return;
         }

@@ -16,6 +16,7 @@ static void count_reasons(struct why *why)
     struct schedule_reasons known = {0};
     why->reasons = xmalloc(why->n_nodes + 1);
     for (size_t i = 0; i < why->n_nodes; i++) {
+        snapshot_fetch_held(why->snapshot, i);
         enum reason r = schedule_reason(&why->schedule, (int32_t)i, &known);
         why->reasons[i] = (uint8_t)r;
         if (r != REASON_NONE && why->count[r]++ == 0)
