@@ -89,17 +89,37 @@ static void visit_pod(const struct applied_pod *p, const struct snapshot *s,
     visit(arg, &told);
 }
 
-/* Pods lie anywhere in memory: begin to fetch what is told of those behind. */
-static void fetch_pods(struct applied_pod *const *pods, size_t n)
+/* Pods lie anywhere in memory: begin to fetch what is told of one, and then what
+ * that points to. */
+static void fetch_pod(const struct applied_pod *p)
 {
-    enum { POD_AHEAD = 16, STATUS_AHEAD = 8 };
-    if (n <= POD_AHEAD)
-        return;
-    __builtin_prefetch(&pods[POD_AHEAD]->status);
-    __builtin_prefetch(&pods[POD_AHEAD]->demand.role);
-    __builtin_prefetch(&pods[POD_AHEAD]->demand.job);
-    __builtin_prefetch(pods[STATUS_AHEAD]->status);
-    __builtin_prefetch(pods[STATUS_AHEAD]->name);
+    __builtin_prefetch(&p->uid);
+    __builtin_prefetch(&p->status);
+    __builtin_prefetch(&p->demand.role);
+    __builtin_prefetch(&p->demand.pair);
+}
+
+static void fetch_texts(const struct applied_pod *p)
+{
+    __builtin_prefetch(p->status);
+    __builtin_prefetch(p->name);
+}
+
+static void visit_pods(struct applied_pod *const *pods, size_t n,
+                       const struct snapshot *s, job_pod_f *visit, void *arg)
+{
+    enum { POD_AHEAD = 16, TEXTS_AHEAD = 8 };
+    for (size_t i = 0; i < n && i < POD_AHEAD; i++)
+        fetch_pod(pods[i]);
+    for (size_t i = 0; i < n && i < TEXTS_AHEAD; i++)
+        fetch_texts(pods[i]);
+    for (size_t i = 0; i < n; i++) {
+        if (i + POD_AHEAD < n)
+            fetch_pod(pods[i + POD_AHEAD]);
+        if (i + TEXTS_AHEAD < n)
+            fetch_texts(pods[i + TEXTS_AHEAD]);
+        visit_pod(pods[i], s, visit, arg);
+    }
 }
 
 void embedded_each_pod(void *ctx, const struct snapshot *s,
@@ -112,10 +132,7 @@ void embedded_each_pod(void *ctx, const struct snapshot *s,
     if (asked->job) {
         size_t i = pod_set_job_from(set, namespace, asked->job, false);
         size_t end = pod_set_job_from(set, namespace, asked->job, true);
-        for (; i < end; i++) {
-            fetch_pods(set->by_job + i, end - i);
-            visit_pod(set->by_job[i], s, visit, arg);
-        }
+        visit_pods(set->by_job + i, end - i, s, visit, arg);
         return;
     }
     for (size_t i = namespace ? pod_set_from(set, namespace, "", false) : 0;

@@ -28,6 +28,8 @@ static void fetch_members(const struct stretch *x)
         __builtin_prefetch(&a->demand.pair);
         __builtin_prefetch(&a->demand.cards);
         __builtin_prefetch(&a->demand.n_shapes);
+        __builtin_prefetch(&a->demand.role);
+        __builtin_prefetch(&a->held);
         __builtin_prefetch(&a->node);
     }
     for (size_t i = x->from; i < x->to; i++) {
@@ -133,8 +135,8 @@ static int node_order(const void *pa, const void *pb)
 {
     const struct job_pair *a = *(const struct job_pair *const *)pa;
     const struct job_pair *b = *(const struct job_pair *const *)pb;
-    if (a->node && a->node == b->node)
-        return 0;
+    if (a->node || b->node) /* any order will do */
+        return (a->node > b->node) - (a->node < b->node);
     return strcmp(a->place->node, b->place->node);
 }
 
