@@ -31,8 +31,10 @@
 #include "extender/serve/routes_read.h"
 #include "lib/base/mem.h"
 #include "lib/http/httpd_private.h"
+#include "lib/io/clock.h"
 #include "model/topo/topo_hardware.h"
 #include "tests/lib/sim/benchhost.h"
+#include "tests/lib/sim/benchpods.h"
 #include "tests/lib/sim/simfleet.h"
 #include "tests/lib/sim/simstate.h"
 
@@ -54,6 +56,7 @@ struct bench {
     size_t n_hosts, n_pairs, rounds, turn;
     struct app app;
     struct embedded *embedded;
+    struct cluster_ps *cluster;
     struct scope *scope;
 };
 
@@ -141,6 +144,14 @@ static struct snapshot *make_fleet(const struct bench *b)
     return draft_commit(d);
 }
 
+static void tell_pod(const struct bench *b, size_t i)
+{
+    char node[32];
+    const struct demand pod = pod_of(i);
+    (void)snprintf(node, sizeof node, "host%06zu", host_of(b, i));
+    benchpods_put(b->cluster, &pod, node);
+}
+
 static void put_pod(struct pod_set *set, size_t i)
 {
     struct applied_pod *p = xcalloc(1, sizeof *p);
@@ -204,8 +215,11 @@ static void begin(struct bench *b)
     b->embedded->store.plans = app->plans;
     app->source = embedded_source(b->embedded);
     struct pod_set *set = applied_writable(b->embedded->store.applied);
-    for (size_t i = 0; i < b->n_pairs; i++)
+    b->cluster = benchpods_create();
+    for (size_t i = 0; i < b->n_pairs; i++) {
         put_pod(set, i);
+        tell_pod(b, i);
+    }
     put_waiting(b);
     b->scope = scope_create((const char *const[]){"team-03", "team-07"}, 2);
 }
@@ -217,6 +231,7 @@ static void end(struct bench *b)
     scoped_destroy(app->scoped);
     fleet_tally_destroy(app->tally);
     writer_stop(app->writer);
+    benchpods_destroy(b->cluster);
     embedded_destroy(b->embedded);
     achieved_book_destroy(app->achieved);
     plans_destroy(app->plans);
@@ -243,6 +258,7 @@ static void change(struct bench *b)
     status->state = POD_STATE_RUNNING;
     status->ready = true;
     status->attempt = (uint32_t)++b->turn;
+    tell_pod(b, b->turn % b->n_pairs);
     (void)applied_set_status(b->embedded->store.applied, pod.uid, status);
 }
 
@@ -287,8 +303,10 @@ static struct httpd_request *ask(struct bench *b, const char *target,
                                  bool scoped, int64_t *ret_ns)
 {
     static const struct transport transport = {.header = no_header};
+    static struct httpd httpd; /* without a connection */
     struct httpd_request *rq = xcalloc(1, sizeof *rq);
     struct timespec from, to;
+    rq->h = &httpd;
     rq->transport = &transport;
     rq->method = HTTPD_GET;
     rq->status = 200;
@@ -339,20 +357,87 @@ static int compare_ns(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void measure(struct bench *b, const char *what, bool scoped,
-                    const char *target)
+/* Targets: %zu is a job, or a host, in the middle or near the end. */
+static const struct row {
+    const char *what, *target;
+    enum part { PLAIN, JOB, LAST_JOB, HOST, LAST_HOST } part;
+    /* who asks; or where pods are as an API server tells of them */
+    enum whom { ALL, SCOPED, CLUSTER } whom;
+} rows[] = {
+    {"why-placed", "/v1/why?pod=team-00/job-00000-5", PLAIN, ALL},
+    {"why-fits", "/v1/why?pod=team-00/small", PLAIN, ALL},
+    {"why-not", "/v1/why?pod=team-00/large", PLAIN, ALL},
+    {"why-job", "/v1/why?job=team-00/wide", PLAIN, ALL},
+    {"why-job-not", "/v1/why?job=team-00/vast", PLAIN, ALL},
+    {"jobs-first", "/v1/jobs?limit=100", PLAIN, ALL},
+    {"jobs-middle", "/v1/jobs?limit=100&continue=team-07/job-%05zu", JOB, ALL},
+    {"jobs-last", "/v1/jobs?limit=100&continue=team-14/job-%05zu", LAST_JOB,
+     ALL},
+    {"jobs-namespace", "/v1/jobs?limit=100&namespace=team-09", PLAIN, ALL},
+    {"jobs-running", "/v1/jobs?limit=100&state=Running", PLAIN, ALL},
+    {"jobs-failed", "/v1/jobs?limit=100&state=Failed", PLAIN, ALL},
+    {"job", "/v1/jobs/team-00/job-00000", PLAIN, ALL},
+    {"cluster-jobs-first", "/v1/jobs?limit=100", PLAIN, CLUSTER},
+    {"cluster-jobs-middle", "/v1/jobs?limit=100&continue=team-07/job-%05zu",
+     JOB, CLUSTER},
+    {"cluster-jobs-running", "/v1/jobs?limit=100&state=Running", PLAIN,
+     CLUSTER},
+    {"cluster-jobs-pending", "/v1/jobs?limit=100&state=Pending", PLAIN,
+     CLUSTER},
+    {"cluster-jobs-failed", "/v1/jobs?limit=100&state=Failed", PLAIN, CLUSTER},
+    {"nodes-first", "/v1/nodes?limit=100", PLAIN, ALL},
+    {"nodes-middle", "/v1/nodes?limit=100&continue=host%06zu", HOST, ALL},
+    {"nodes-last", "/v1/nodes?limit=100&continue=host%06zu", LAST_HOST, ALL},
+    {"nodes-stale", "/v1/nodes?limit=100&status=stale", PLAIN, ALL},
+    {"nodes-lost", "/v1/nodes?limit=100&status=lost", PLAIN, ALL},
+    {"cards-last", "/v1/cards?limit=100&continue=host%06zu/", LAST_HOST, ALL},
+    {"cards-node", "/v1/cards?limit=100&node=host%06zu", LAST_HOST, ALL},
+    {"allocations-first", "/v1/allocations?limit=100", PLAIN, ALL},
+    {"allocations-middle",
+     "/v1/allocations?limit=100&continue=team-07/job-%05zu-0", JOB, ALL},
+    {"allocations-last",
+     "/v1/allocations?limit=100&continue=team-15/job-%05zu-0", LAST_JOB, ALL},
+    {"allocations-namespace", "/v1/allocations?limit=100&namespace=team-09",
+     PLAIN, ALL},
+    {"allocations-node", "/v1/allocations?limit=100&node=host%06zu", HOST, ALL},
+    {"pods-first", "/v1/pods?limit=100", PLAIN, ALL},
+    {"pods-middle", "/v1/pods?limit=100&continue=team-07/job-%05zu-0", JOB,
+     ALL},
+    {"pods-last", "/v1/pods?limit=100&continue=team-15/job-%05zu-0", LAST_JOB,
+     ALL},
+    {"pods-namespace", "/v1/pods?limit=100&namespace=team-09", PLAIN, ALL},
+    {"pods-job", "/v1/pods?limit=100&namespace=team-00&job=job-00000", PLAIN,
+     ALL},
+    {"pods-node", "/v1/pods?limit=100&node=host%06zu", HOST, ALL},
+    {"pods-failed", "/v1/pods?limit=100&state=failed", PLAIN, ALL},
+    {"pending", "/v1/pending?limit=100", PLAIN, ALL},
+    {"metrics", "/metrics", PLAIN, ALL},
+    {"readyz", "/readyz", PLAIN, ALL},
+    {"ui-jobs-first", "/ui/jobs", PLAIN, ALL},
+    {"ui-jobs-last", "/ui/jobs?page=10", PLAIN, ALL},
+    {"ui-job", "/ui/jobs/team-00/job-00000", PLAIN, ALL},
+    {"ui-nodes-first", "/ui/nodes", PLAIN, ALL},
+    {"ui-nodes-last", "/ui/nodes?page=1000", PLAIN, ALL},
+    {"ui-nodes-name", "/ui/nodes?name=%06zu", LAST_HOST, ALL},
+    {"ui-nodes-stale", "/ui/nodes?status=stale", PLAIN, ALL},
+    {"ui-leaf", "/ui/leaves/leaf0001", PLAIN, ALL},
+    {"ui-pending", "/ui/pending", PLAIN, ALL},
+    {"ui-search", "/ui/search?q=job-00900", PLAIN, ALL},
+    {"ui-search-nodes", "/ui/search?q=host09", PLAIN, ALL},
+    {"ui-search-none", "/ui/search?q=no-such-thing", PLAIN, ALL},
+    {"ui-search-serial", "/ui/search?q=%06zu", LAST_HOST, ALL},
+    {"ui-fleet", "/", PLAIN, ALL},
+    {"scoped-jobs", "/v1/jobs?limit=100", PLAIN, SCOPED},
+    {"scoped-allocations", "/v1/allocations?limit=100", PLAIN, SCOPED},
+    {"scoped-pods", "/v1/pods?limit=100", PLAIN, SCOPED},
+    {"scoped-nodes", "/v1/nodes?limit=100&continue=host%06zu", HOST, SCOPED},
+    {"scoped-ui-jobs", "/ui/jobs", PLAIN, SCOPED},
+    {"scoped-ui-fleet", "/", PLAIN, SCOPED},
+};
+
+static void print_row(const struct bench *b, const char *what, int64_t *took,
+                      int64_t *floors, size_t size)
 {
-    static int64_t took[ROUNDS_MAX], floors[ROUNDS_MAX];
-    size_t size = 0;
-    for (size_t i = 0; i < b->rounds; i++) {
-        change(b);
-        struct httpd_request *rq = ask(b, target, scoped, &took[i]);
-        if (rq->status != 200)
-            die(target, str_text(&rq->reply));
-        floors[i] = write_ready(&rq->reply);
-        size = rq->reply.size;
-        request_end(rq);
-    }
     qsort(took, b->rounds, sizeof *took, compare_ns);
     qsort(floors, b->rounds, sizeof *floors, compare_ns);
     printf("%s\t%zu\t%.1f\t%.1f\t%.1f\t%zu\n", what, b->n_hosts,
@@ -362,76 +447,46 @@ static void measure(struct bench *b, const char *what, bool scoped,
     (void)fflush(stdout);
 }
 
-/* Targets: %zu is a job, or a host, in the middle or near the end. */
-static const struct row {
-    const char *what, *target;
-    enum part { PLAIN, JOB, LAST_JOB, HOST, LAST_HOST } part;
-    bool scoped;
-} rows[] = {
-    {"why-placed", "/v1/why?pod=team-00/job-00000-5", PLAIN, false},
-    {"why-fits", "/v1/why?pod=team-00/small", PLAIN, false},
-    {"why-not", "/v1/why?pod=team-00/large", PLAIN, false},
-    {"why-job", "/v1/why?job=team-00/wide", PLAIN, false},
-    {"why-job-not", "/v1/why?job=team-00/vast", PLAIN, false},
-    {"jobs-first", "/v1/jobs?limit=100", PLAIN, false},
-    {"jobs-middle", "/v1/jobs?limit=100&continue=team-07/job-%05zu", JOB,
-     false},
-    {"jobs-last", "/v1/jobs?limit=100&continue=team-14/job-%05zu", LAST_JOB,
-     false},
-    {"jobs-namespace", "/v1/jobs?limit=100&namespace=team-09", PLAIN, false},
-    {"jobs-running", "/v1/jobs?limit=100&state=Running", PLAIN, false},
-    {"jobs-failed", "/v1/jobs?limit=100&state=Failed", PLAIN, false},
-    {"job", "/v1/jobs/team-00/job-00000", PLAIN, false},
-    {"nodes-first", "/v1/nodes?limit=100", PLAIN, false},
-    {"nodes-middle", "/v1/nodes?limit=100&continue=host%06zu", HOST, false},
-    {"nodes-last", "/v1/nodes?limit=100&continue=host%06zu", LAST_HOST, false},
-    {"nodes-stale", "/v1/nodes?limit=100&status=stale", PLAIN, false},
-    {"nodes-lost", "/v1/nodes?limit=100&status=lost", PLAIN, false},
-    {"cards-last", "/v1/cards?limit=100&continue=host%06zu/", LAST_HOST, false},
-    {"cards-node", "/v1/cards?limit=100&node=host%06zu", LAST_HOST, false},
-    {"allocations-first", "/v1/allocations?limit=100", PLAIN, false},
-    {"allocations-middle",
-     "/v1/allocations?limit=100&continue=team-07/job-%05zu-0", JOB, false},
-    {"allocations-last",
-     "/v1/allocations?limit=100&continue=team-15/job-%05zu-0", LAST_JOB, false},
-    {"allocations-namespace", "/v1/allocations?limit=100&namespace=team-09",
-     PLAIN, false},
-    {"allocations-node", "/v1/allocations?limit=100&node=host%06zu", HOST,
-     false},
-    {"pods-first", "/v1/pods?limit=100", PLAIN, false},
-    {"pods-middle", "/v1/pods?limit=100&continue=team-07/job-%05zu-0", JOB,
-     false},
-    {"pods-last", "/v1/pods?limit=100&continue=team-15/job-%05zu-0", LAST_JOB,
-     false},
-    {"pods-namespace", "/v1/pods?limit=100&namespace=team-09", PLAIN, false},
-    {"pods-job", "/v1/pods?limit=100&namespace=team-00&job=job-00000", PLAIN,
-     false},
-    {"pods-node", "/v1/pods?limit=100&node=host%06zu", HOST, false},
-    {"pods-failed", "/v1/pods?limit=100&state=failed", PLAIN, false},
-    {"pending", "/v1/pending?limit=100", PLAIN, false},
-    {"metrics", "/metrics", PLAIN, false},
-    {"readyz", "/readyz", PLAIN, false},
-    {"ui-jobs-first", "/ui/jobs", PLAIN, false},
-    {"ui-jobs-last", "/ui/jobs?page=10", PLAIN, false},
-    {"ui-job", "/ui/jobs/team-00/job-00000", PLAIN, false},
-    {"ui-nodes-first", "/ui/nodes", PLAIN, false},
-    {"ui-nodes-last", "/ui/nodes?page=1000", PLAIN, false},
-    {"ui-nodes-name", "/ui/nodes?name=%06zu", LAST_HOST, false},
-    {"ui-nodes-stale", "/ui/nodes?status=stale", PLAIN, false},
-    {"ui-leaf", "/ui/leaves/leaf0001", PLAIN, false},
-    {"ui-pending", "/ui/pending", PLAIN, false},
-    {"ui-search", "/ui/search?q=job-00900", PLAIN, false},
-    {"ui-search-nodes", "/ui/search?q=host09", PLAIN, false},
-    {"ui-search-none", "/ui/search?q=no-such-thing", PLAIN, false},
-    {"ui-search-serial", "/ui/search?q=%06zu", LAST_HOST, false},
-    {"ui-fleet", "/", PLAIN, false},
-    {"scoped-jobs", "/v1/jobs?limit=100", PLAIN, true},
-    {"scoped-allocations", "/v1/allocations?limit=100", PLAIN, true},
-    {"scoped-pods", "/v1/pods?limit=100", PLAIN, true},
-    {"scoped-nodes", "/v1/nodes?limit=100&continue=host%06zu", HOST, true},
-    {"scoped-ui-jobs", "/ui/jobs", PLAIN, true},
-    {"scoped-ui-fleet", "/", PLAIN, true},
-};
+static void measure(struct bench *b, const struct row *row, const char *target)
+{
+    static int64_t took[ROUNDS_MAX], floors[ROUNDS_MAX];
+    const struct pod_source own = b->app.source;
+    size_t size = 0;
+    if (row->whom == CLUSTER)
+        b->app.source = benchpods_source(b->cluster);
+    for (size_t i = 0; i < b->rounds; i++) {
+        change(b);
+        struct httpd_request *rq = ask(b, target, row->whom == SCOPED,
+                                       &took[i]);
+        if (rq->status != 200)
+            die(target, str_text(&rq->reply));
+        floors[i] = write_ready(&rq->reply);
+        size = rq->reply.size;
+        request_end(rq);
+    }
+    b->app.source = own;
+    print_row(b, row->what, took, floors, size);
+}
+
+/* What the thread does that keeps ready what looks begin with: all of it at the
+ * start, which is the largest, and what has changed since. */
+static void measure_keep(struct bench *b)
+{
+    static int64_t took[ROUNDS_MAX], floors[ROUNDS_MAX];
+    struct timespec from, to;
+    for (size_t i = 0; i < b->rounds; i++) {
+        change(b);
+        clock_set_fake((int64_t)(i + 1) * 60000);
+        (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+        scoped_keep(b->app.scoped, b->app.writer->current);
+        fleet_tally_keep(b->app.tally, b->app.writer->current, b->app.achieved);
+        (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+        took[i] = (int64_t)(to.tv_sec - from.tv_sec) * 1000000000 + to.tv_nsec -
+                  from.tv_nsec;
+    }
+    clock_set_fake(-1);
+    print_row(b, "keep", took, floors, 0);
+}
 
 static void measure_row(struct bench *b, const struct row *row)
 {
@@ -447,7 +502,7 @@ static void measure_row(struct bench *b, const struct row *row)
     else if (at)
         (void)snprintf(target, sizeof target, "%.*s%06zu%s", (int)(at - form),
                        form, numbers[row->part], at + 5);
-    measure(b, row->what, row->scoped, target);
+    measure(b, row, target);
 }
 
 static size_t number(const char *text, size_t usual, size_t max)
@@ -485,6 +540,8 @@ int main(int argc, char **argv)
     begin(&b);
     if (args[3] && strcmp(args[3], "-") == 0)
         answer_input(&b);
+    if (!args[3] || strcmp(args[3], "keep") == 0)
+        measure_keep(&b);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (!args[3] || strncmp(rows[i].what, args[3], strlen(args[3])) == 0)
             measure_row(&b, &rows[i]);
