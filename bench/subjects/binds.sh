@@ -32,13 +32,11 @@ mkdir "$work/first"
 first() { field "$work/first-bind" 3 "$@"; } # WHAT PAIRS
 declare -A first_max=([512]=5 [4096]=40 [65535]=600)
 for n in "${job_pairs[@]}"; do
-    judge=gate
-    ((n < 65535)) || judge=row # it is too near to its targets
-    $judge "first bind of $n pairs, CPU ms" "<= ${first_max[$n]}" \
+    gate "first bind of $n pairs, CPU ms" "<= ${first_max[$n]}" \
         "$(first first-bind "$n")"
     row "the same when the cluster has changed since the filter" "" \
         "$(first first-bind-stale "$n")"
-    $judge "another bind waits meanwhile, the writer's CPU ms" "<= 10" \
+    gate "another bind waits meanwhile, the writer's CPU ms" "<= 10" \
         "$(first bind-waits "$n")"
 done
 gate "release of a 512-pair job, CPU ms" "<= 20" "$(first release 512)"
