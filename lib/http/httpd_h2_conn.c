@@ -11,7 +11,9 @@
 enum {
     RECORD_MAX = 1 << 14, /* bytes in one TLS record */
     OUT_MIN = 4 * RECORD_MAX,
-    QUEUE_MAX = 1024, /* frames that wait to be sent, without DATA */
+    /* frames that wait to be sent, without DATA: the head of each reply, and
+     * others */
+    QUEUE_MAX = HTTPD_STREAMS + 1024,
     COST_ALERT = 10,
     COST_LATE = 100,
     STOP_LINGER_MS = 200,

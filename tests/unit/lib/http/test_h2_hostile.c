@@ -338,6 +338,33 @@ Test(h2_hostile, caps_streams)
     done(s, &c);
 }
 
+/* As many requests as may be at once, and some PINGs, before any answer could
+ * be sent: that is much, and no flood. */
+Test(h2_hostile, answers_as_many_as_may_be_in_one_record)
+{
+    enum { PINGS = 20 };
+    /* GET https://x/, as entries of HPACK's table: "x" is the first to come */
+    static const char first[] = "\x82\x87\x84\x41\x01x";
+    static const char other[] = "\x82\x87\x84\xbe";
+    struct h2_client c;
+    struct h2_server *s = server(&c);
+    bool open = true;
+    gnutls_record_cork(c.tls.session);
+    for (int i = 0; i < HTTPD_STREAMS && open; i++)
+        open = h2_client_frame(
+            &c, NGHTTP2_HEADERS,
+            NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM, 2 * i + 1,
+            i ? other : first, i ? sizeof other - 1 : sizeof first - 1);
+    for (int i = 0; i < PINGS && open; i++)
+        open = h2_client_frame(&c, NGHTTP2_PING, 0, 0, "12345678", 8);
+    cr_assert(open);
+    cr_assert_gt(gnutls_record_uncork(c.tls.session, GNUTLS_RECORD_WAIT), 0);
+    for (int i = 0; i < HTTPD_STREAMS; i++)
+        cr_assert(h2_client_read_to(&c, NGHTTP2_DATA, -1), "%d", i);
+    cr_expect_eq(c.status, 200);
+    done(s, &c);
+}
+
 /* --- those that take their time ------------------------------------------- */
 
 Test(h2_hostile, cuts_handshakes_that_do_not_end)
