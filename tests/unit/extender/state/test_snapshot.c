@@ -258,6 +258,21 @@ static void expect_diff(const struct snapshot *before,
     cr_assert_eq(d.n, n);
 }
 
+/* Another draft of the snapshot, which is looked at and dropped. */
+static void try_another(struct snapshot *s, const unsigned cards[COMERS],
+                        uint64_t *seed)
+{
+    unsigned own[COMERS];
+    struct draft *d = draft_create(s);
+    memcpy(own, cards, sizeof own);
+    come_and_go(d, own, seed);
+    struct snapshot *seen = draft_peek(d);
+    draft_destroy(d);
+    expect_those(seen, own);
+    expect_diff(s, seen);
+    snapshot_unref(seen);
+}
+
 Test(snapshot, follows_nodes_that_come_and_go)
 {
     unsigned now[COMERS] = {0}, before[COMERS];
@@ -267,12 +282,18 @@ Test(snapshot, follows_nodes_that_come_and_go)
     for (int i = 0; i < COMINGS; i++) {
         struct draft *d = draft_create(s);
         memcpy(before, now, sizeof before);
+        if (i % 4 == 1)
+            try_another(s, now, &seed);
         come_and_go(d, now, &seed);
+        if (i % 4 == 2)
+            try_another(s, before, &seed);
         if (sim_random(&seed) % 3 == 0) { /* and once more */
             snapshot_unref(draft_peek(d));
             come_and_go(d, now, &seed);
         }
         struct snapshot *next = draft_commit(d);
+        if (i % 4 == 3)
+            try_another(s, before, &seed);
         expect_those(next, now);
         expect_those(s, before);
         expect_diff(s, next);
