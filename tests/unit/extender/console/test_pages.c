@@ -1,8 +1,11 @@
 /* Pages as a browser gets them, of names that a tenant chose. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 
 #include "extender/console/routes_console.h"
+#include "model/slice/slice.h"
 #include "tests/lib/http/rawclient.h"
+#include "tests/lib/sim/benchhost.h"
 #include "tests/lib/sim/extender.h"
 #include "tests/lib/sim/simhost.h"
 #include "tests/lib/sim/simstate.h"
@@ -107,4 +110,46 @@ Test(pages, keep_a_token_and_forget_it)
     cr_expect_eq(raw_call(x.port, "POST", "/ui/logout", "", "", &reply), 303);
     (void)raw_header(&reply, "Set-Cookie", cookie, sizeof cookie);
     cr_expect(strstr(cookie, "biga=; ") && strstr(cookie, "Max-Age=0"));
+}
+
+static void publish_host(size_t index, int64_t generation)
+{
+    const struct slice_epoch epoch = {.boot_id = "boot",
+                                      .generation = generation};
+    cleanup_with(topo) struct topo *topo = benchhost_create("host", index);
+    for (size_t i = 0; i < slice_count(topo); i++) {
+        cleanup_str struct str json = STR_INIT(SLICE_BODY_MAX);
+        char name[SLICE_NAME_MAX + 1];
+        slice_encode(topo, &epoch, i, &json);
+        slice_name("host", i, name);
+        struct writer_op op = {.kind = WRITER_PUT_SLICE,
+                               .name = name,
+                               .body = json.data,
+                               .body_size = json.size};
+        cr_assert_eq(writer_run(x.app.writer, &op), 0, "%s", op.error.text);
+    }
+}
+
+static size_t cards_found(const char *part)
+{
+    size_t n = 0;
+    char path[64];
+    (void)snprintf(path, sizeof path, "/ui/search?q=%s", part);
+    cr_assert_eq(get(path), 200, "%s", part);
+    for (const char *at = reply.body.data;
+         (at = strstr(at, "href=\"/ui/cards/host/")); at++)
+        n++;
+    return n;
+}
+
+Test(pages, search_finds_the_serial_numbers_that_cards_have_now)
+{
+    publish_host(3, 1);
+    cr_expect_eq(cards_found("MT2344XZ00000302"), 1);
+    cr_expect_eq(cards_found("xz000003"), 8);
+    cr_expect_eq(cards_found("MT2344XZ00000702"), 0);
+    publish_host(7, 2); /* the same hardware with other cards */
+    cr_expect_eq(cards_found("MT2344XZ00000302"), 0);
+    cr_expect_eq(cards_found("mt2344xz00000702"), 1);
+    cr_expect_eq(cards_found("\xc3\xa9"), 0);
 }
