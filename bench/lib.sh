@@ -139,7 +139,7 @@ field() {
 
 # WHAT TARGET GOT…: one row. A target is "", "<= X" or ">= X", and judges the
 # first figure. Missing it is marked; a gate that misses it, or has no figure,
-# fails the run: gates are on CPU time or instructions alone.
+# fails the run: gates are on CPU time, instructions or memory alone.
 row() { add_row row "$@"; }
 gate() { add_row gate "$@"; }
 
