@@ -96,6 +96,27 @@ def cpu_seconds(process):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def loop_text(metrics):
+    """What kube-scheduler says of its own loop, of these metrics."""
+    def sum_of(name):
+        return sum(float(line.rsplit(" ", 1)[1])
+                   for line in metrics.splitlines()
+                   if line.startswith("scheduler_" + name))
+
+    def ms(name):
+        return 1000 * sum_of(name) / pods
+
+    point = 'framework_extension_point_duration_seconds_sum{extension_point="'
+    algorithm = "scheduling_algorithm_duration_seconds_"
+    pods = sum_of(algorithm + "count")
+    again = sum_of("schedule_attempts_total") - sum_of(
+        'schedule_attempts_total{profile="default-scheduler",'
+        'result="scheduled"')
+    return (f"its loop {ms(algorithm + 'sum'):.2f} ms a pod, own filters "
+            f"{ms(point + 'Filter'):.2f}, scores {ms(point + 'Score'):.2f}; "
+            f"{again:.0f} tried again")
+
+
 class Bench:
     def __init__(self, c, lab, args):
         self.c, self.lab, self.args = c, lab, args
@@ -145,6 +166,7 @@ class Bench:
         seconds = binds.last - binds.first
         used = {name: after - before[name] for name, after in
                 self.cpu(scheduler, biga).items()}
+        loop = loop_text(self.c.scheduler_metrics())
         bad = jobs.audit(self.api) if biga else []
         if bad:
             raise AssertionError("\n".join(bad[:10]))
@@ -152,7 +174,7 @@ class Bench:
         self.clear()
         return self.args.pods / seconds, ", ".join(
             f"{name} {seconds * 1000 / self.args.pods:.2f}"
-            for name, seconds in used.items())
+            for name, seconds in used.items()) + "; " + loop
 
     def cpu(self, scheduler, biga):
         """{part: seconds of CPU so far}"""
