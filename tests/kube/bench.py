@@ -44,6 +44,10 @@ def arguments():
                         help="of each host; where 5,000 share a few "
                         "processors with the API server, 60 (default: "
                         "%(default)s)")
+    parser.add_argument("--tsv", metavar="FILE",
+                        help="append to it: nodes, percentage, pods/s without "
+                        "and with Biga, ms of the extender's CPU per pod, all "
+                        "medians")
     return parser.parse_args()
 
 
@@ -172,9 +176,9 @@ class Bench:
             raise AssertionError("\n".join(bad[:10]))
         scheduler.stop()
         self.clear()
-        return self.args.pods / seconds, ", ".join(
-            f"{name} {seconds * 1000 / self.args.pods:.2f}"
-            for name, seconds in used.items()) + "; " + loop
+        return self.args.pods / seconds, {
+            name: seconds * 1000 / self.args.pods
+            for name, seconds in used.items()}, loop
 
     def cpu(self, scheduler, biga):
         """{part: seconds of CPU so far}"""
@@ -192,7 +196,7 @@ class Bench:
 
 def main():
     args = arguments()
-    rates = {}
+    rates, extender = {}, {}
     with Cluster() as c:
         c.start()
         lab = Lab(c)
@@ -211,13 +215,18 @@ def main():
             for percentage in percentages:
                 # in turn, so that neither is always first
                 for biga in ((False, True), (True, False))[number % 2]:
-                    rate, cpu = bench.run(biga, percentage)
+                    rate, cpu, loop = bench.run(biga, percentage)
                     rates.setdefault((percentage, biga), []).append(rate)
+                    if biga:
+                        extender.setdefault(percentage, []).append(
+                            cpu["extender"])
+                    took = ", ".join(f"{name} {ms:.2f}"
+                                     for name, ms in cpu.items())
                     print(f"round {number + 1}, percentageOfNodesToScore "
                           f"{percentage:>7}: "
                           f"{'with Biga' if biga else 'no extender':11} "
-                          f"{rate:6.0f} pods/s; ms of CPU per pod: {cpu}",
-                          flush=True)
+                          f"{rate:6.0f} pods/s; ms of CPU per pod: {took}; "
+                          f"{loop}", flush=True)
         print()
         for percentage in percentages:
             alone, biga = (statistics.median(rates[(percentage, b)])
@@ -226,6 +235,12 @@ def main():
                   f"{percentage:>7}: no extender {alone:.0f} pods/s, with "
                   f"Biga {biga:.0f} pods/s: {biga / alone:.2f} times "
                   f"(medians of {args.rounds})")
+            if args.tsv:
+                with open(args.tsv, "a", encoding="utf-8") as file:
+                    print(args.nodes, percentage, f"{alone:.1f}",
+                          f"{biga:.1f}",
+                          f"{statistics.median(extender[percentage]):.3f}",
+                          sep="\t", file=file)
 
 
 if __name__ == "__main__":
