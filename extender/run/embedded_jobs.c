@@ -132,7 +132,8 @@ void embedded_each_pod(void *ctx, const struct snapshot *s,
     if (asked->job) {
         size_t i = pod_set_job_from(set, namespace, asked->job, false);
         size_t end = pod_set_job_from(set, namespace, asked->job, true);
-        visit_pods(set->by_job + i, end - i, s, visit, arg);
+        if (i < end) /* there may be no array */
+            visit_pods(set->by_job + i, end - i, s, visit, arg);
         return;
     }
     for (size_t i = namespace ? pod_set_from(set, namespace, "", false) : 0;
