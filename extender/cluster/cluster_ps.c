@@ -257,9 +257,7 @@ static void put_state(struct cluster_ps *c, size_t at,
                                               p->namespace, p->job) == 0;
     c->job_states = xgrow(c->job_states, o->n, &c->job_states_cap, 1);
     job_states_insert(c->job_states, o->n, at, (uint8_t)p->state,
-                      at > first ? JOB_PLACE_LATER
-                      : others   ? JOB_PLACE_FIRST
-                                 : JOB_PLACE_ALONE);
+                      job_place_of(at, first, others));
 }
 
 static void order_remove(struct cluster_ps *c, enum order_kind kind,

@@ -271,9 +271,7 @@ static void put_member(struct pod_set *s, struct applied_pod *p, uint8_t state)
                           sizeof(*s->job_states));
     insert_at(s->by_job, s->n_by_job, at, p);
     job_states_insert(s->job_states, s->n_by_job, at, state,
-                      at > first    ? JOB_PLACE_LATER
-                      : end > first ? JOB_PLACE_FIRST
-                                    : JOB_PLACE_ALONE);
+                      job_place_of(at, first, end > first));
     s->n_by_job++;
 }
 

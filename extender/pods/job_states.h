@@ -4,6 +4,7 @@
 #ifndef BIGA_EXTENDER_PODS_JOB_STATES_H
 #define BIGA_EXTENDER_PODS_JOB_STATES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,14 @@ enum { JOB_STATES_FIRST = 0x80 };
 /* Whose place in its job is where: there are no others, before all of them, or
  * behind one. */
 enum job_place { JOB_PLACE_ALONE, JOB_PLACE_FIRST, JOB_PLACE_LATER };
+
+/* That of one at `at`, where its job begins at `first` and has others or not. */
+static inline enum job_place job_place_of(size_t at, size_t first, bool others)
+{
+    if (at > first)
+        return JOB_PLACE_LATER;
+    return others ? JOB_PLACE_FIRST : JOB_PLACE_ALONE;
+}
 
 /* One is put in among `n`, which the array has room for.  A state is an enum
  * pod_state. */
