@@ -5,6 +5,7 @@
 #include "extender/roster/roster_private.h"
 #include "lib/base/mem.h"
 #include "lib/base/refs.h"
+#include "lib/base/str.h"
 
 /* A table of up to so many is kept three quarters empty: a name that is not in
  * its first slot costs more than the cache that takes. */
@@ -12,17 +13,6 @@ enum { ROOMY_SLOTS = 128 << 10 };
 /* A new index has room for a 64th more names, and as many of a roster's ids may
  * be of names that are gone as are not, and these. */
 enum { SPARE_PART = 64, SPARE_TEXT = 4096, SPARE_IDS = 1024, BATCH = 32 };
-
-/* Does it stand in a JSON text as it is? */
-static bool is_plain(const char *name, size_t size)
-{
-    for (size_t i = 0; i < size; i++) {
-        unsigned char c = (unsigned char)name[i];
-        if (c < 0x20 || c >= 0x80 || c == '"' || c == '\\')
-            return false;
-    }
-    return true;
-}
 
 /* --- the hash index -------------------------------------------------------- */
 
@@ -86,7 +76,7 @@ static void roster_add(struct roster *r, const char *name)
 {
     size_t size = strlen(name);
     char *record = r->text + r->text_size;
-    r->plain = r->plain && is_plain(name, size);
+    r->plain = r->plain && str_is_plain_json(name, size);
     record[0] = (char)size;
     memcpy(record + RECORD_NAME_AT, name, size);
     r->text_size += record_size(record);

@@ -196,6 +196,14 @@ static bool is_plain(unsigned char c)
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
+bool str_is_plain_json(const char *data, size_t size)
+{
+    size_t i = 0;
+    while (i < size && is_plain((unsigned char)data[i]))
+        i++;
+    return i == size;
+}
+
 static void add_quoted(struct str *s, const char *data, size_t size)
 {
     if (!has_room(s, size + 2) && !str_reserve(s, size + 2))
@@ -212,9 +220,7 @@ static void add_quoted(struct str *s, const char *data, size_t size)
 void str_add_json_n(struct str *s, const char *data, size_t size)
 {
     const char *p = data, *end = data + size, *run = data;
-    while (p < end && is_plain((unsigned char)*p))
-        p++;
-    if (p == end) {
+    if (str_is_plain_json(data, size)) {
         add_quoted(s, data, size);
         return;
     }

@@ -53,6 +53,8 @@ void str_add_i64(struct str *s, int64_t value);
  * become U+FFFD. */
 void str_add_json_n(struct str *s, const char *data, size_t size);
 void str_add_json(struct str *s, const char *text);
+/* Does it stand between the quotes of a JSON string as it is? */
+bool str_is_plain_json(const char *data, size_t size);
 
 #define STR_INIT(max_size) ((struct str){.max = (max_size)})
 #define cleanup_str __attribute__((__cleanup__(str_fini)))
