@@ -94,9 +94,14 @@ static uint64_t hash_key(enum alloc_key key, const struct allocation *a)
     }
 }
 
+static size_t trie_size(uint32_t n)
+{
+    return sizeof(struct alloc_trie) + n * sizeof(void *);
+}
+
 static struct alloc_trie *trie_create(enum alloc_key key, bool leaf, uint32_t n)
 {
-    struct alloc_trie *t = xmalloc(sizeof *t + n * sizeof t->slots[0]);
+    struct alloc_trie *t = xmalloc(trie_size(n));
     atomic_init(&t->refs, 1);
     t->key = key;
     t->leaf = leaf;
@@ -143,11 +148,6 @@ static void *slot_hold(const struct alloc_trie *t, void *slot)
     if (!t->leaf)
         return alloc_trie_ref(slot);
     return t->key == ALLOC_KEY_POD ? allocation_ref(slot) : slot;
-}
-
-static size_t trie_size(uint32_t n)
-{
-    return sizeof(struct alloc_trie) + n * sizeof(void *);
 }
 
 /* All above it are ours alone, too, so nobody can take a reference. */
