@@ -348,8 +348,7 @@ static int64_t write_ready(const struct str *reply)
            from.tv_nsec;
 }
 
-/* --- rows -------------------------------------------------------------------
- */
+/* --- rows ----------------------------------------------------------------- */
 
 static int compare_ns(const void *a, const void *b)
 {

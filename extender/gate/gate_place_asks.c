@@ -14,6 +14,7 @@ void askings_fini(struct askings *a)
         claim_needs_unref(a->list[i].needs);
     free(a->list);
 }
+
 static int read_claims(const struct gate_place_config *config,
                        const struct snapshot *s, struct asking *a,
                        struct error *err)

@@ -73,7 +73,7 @@ static void gather_member(void *arg, const struct job_pod *pod)
 static int compare_jobs(const struct job_pod *a, const struct job_pod *b)
 {
     if (a->job == b->job && a->namespace == b->namespace)
-        return 0; /* gather_member() */
+        return 0; /* the same texts, as gather_member() gives all */
     const struct job_name x = name_of(a), y = name_of(b);
     return job_name_compare(&x, &y);
 }

@@ -171,7 +171,7 @@ static void on_ended(void *ctx, const char *card, bool serves)
                   err.text, NULL);
 }
 
-/* --- beginning to flash ------------------------------------------------------------ */
+/* --- beginning to flash ----------------------------------------------------- */
 
 /* "tcp://192.168.100.2:7443": what is between; of version 6, without the
  * brackets, which ssh does not take. */
